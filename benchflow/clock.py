@@ -1,0 +1,34 @@
+"""The one clock of a run: every log, event and row takes its time from here, so that they can be laid side by side."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """One instant."""
+
+    ts: str
+    """UTC wall time, ISO 8601 with microseconds and `Z`."""
+    mono_ms: float
+    """Milliseconds since the run began, on a clock that never goes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Gives stamps that share one origin. Wall time is derived from the monotonic clock, so both always agree."""
+
+    origin_ns: int = field(default_factory=time.monotonic_ns)
+    wall_ns: int = field(default_factory=time.time_ns)
+
+    def now(self) -> Stamp:
+        """Return the present instant."""
+        elapsed_ns = time.monotonic_ns() - self.origin_ns
+        return Stamp(ts=iso(self.wall_ns + elapsed_ns), mono_ms=round(elapsed_ns / 1e6, 3))
+
+
+def iso(epoch_ns: int) -> str:
+    """Write nanoseconds since the epoch as ISO 8601 in UTC, with microseconds."""
+    seconds, rest = divmod(epoch_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"

@@ -1,0 +1,194 @@
+"""What goes through the gateway: raw requests and responses, what a dialect reads in them, and what is recorded of them."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from benchflow.contracts import CostBreakdown, TokenBreakdown
+
+Headers = tuple[tuple[str, str], ...]
+"""Names as received, in order, repeats kept."""
+
+Role = Literal["main", "auxiliary", "subagent"]
+Origin = Literal["upstream", "gateway"]
+End = Literal["complete", "client_gone", "upstream_cut", "refused"]
+RouteKind = Literal["generate", "count_tokens", "models", "probe"]
+ChangeKind = Literal["credentials", "hop_headers", "model", "wrap_up"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawRequest:
+    """A request as it came in, or as it goes out."""
+
+    method: str
+    path: str
+    """Undecoded, as on the wire, without the query."""
+    query: str
+    """Undecoded, without the `?`."""
+    headers: Headers
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawResponse:
+    """A response whose body is still coming."""
+
+    status: int
+    headers: Headers
+    chunks: AsyncIterator[bytes]
+    """As they arrive. Raises `UpstreamCut` where the upstream breaks off."""
+    origin: Origin = "upstream"
+    forwarded: "RawRequest | None" = None
+    """The request as it was sent on; None: nothing was."""
+    changes: "tuple[Change, ...]" = ()
+
+
+class UpstreamCut(Exception):
+    """The upstream could not be reached, or broke off before its response was complete."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One of the few things that the gateway may change in a request."""
+
+    kind: ChangeKind
+    path: str
+    """Where: `body.model`, `header.authorization`, `url.model`, ..."""
+    before: Any
+    after: Any
+    """Credentials are never shown: both sides are then a word for what stood there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """What a path of a dialect means."""
+
+    kind: RouteKind
+    model: str | None = None
+    """Where the dialect has it in the path."""
+    stream: bool = False
+    """Where the dialect says so in the path."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolDefinition:
+    """A tool that a request offers, in any dialect."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema; empty where the dialect gives none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolUse:
+    """A call that the model asked for."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    """Empty where the arguments are no JSON object."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolResult:
+    """What the agent sends back for a call."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """One message of a conversation, in any dialect. A message may hold texts, calls and results at once."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    texts: tuple[str, ...] = ()
+    """The text parts, in order."""
+    tool_uses: tuple[ToolUse, ...] = ()
+    tool_results: tuple[ToolResult, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRequest:
+    """What a dialect reads in a generate request."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    tool_choice: str | None
+    """`auto`, `none`, `required`, or the name of the one tool that is forced; None: not said."""
+    stream: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAnswer:
+    """What an upstream of ours answers, before a dialect writes it."""
+
+    text: str = ""
+    tool_calls: tuple[ToolUse, ...] = ()
+    tokens: TokenBreakdown = field(default_factory=TokenBreakdown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """What an assembler made of a response."""
+
+    body: Any
+    """The whole response as one JSON value, for a stream too; None where it is not JSON."""
+    model: str | None = None
+    text: str = ""
+    thought: str = ""
+    tool_calls: tuple[ToolUse, ...] = ()
+    finish: str | None = None
+    """The dialect's own word for why it ended."""
+    tokens: TokenBreakdown | None = None
+    """None: the response did not say."""
+    complete: bool = False
+    """The response reached its end as the dialect defines it."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One model request with its response, as the gateway saw it, without the bodies: those are in `llm.jsonl`."""
+
+    id: str
+    seq: int
+    ts: str
+    mono_ms: float
+    duration_ms: float
+    ttft_ms: float | None
+    """To the first byte of the response's body."""
+    role: Role
+    role_reason: str
+    turn: int | None
+    """Index of the turn that a completed main exchange was; None for others."""
+    origin: Origin
+    status: int | None
+    """None: no response came."""
+    end: End
+    model_asked: str | None
+    model_sent: str | None
+    model_answered: str | None
+    answer: Assembled
+    tokens: TokenBreakdown | None
+    cost: CostBreakdown
+    changes: Sequence[Change] = ()
+    after_prompt: bool = False
+    """It began after the prompt's response."""
+
+    @property
+    def succeeded(self) -> bool:
+        """A complete answer of the upstream with a status below 400."""
+        return self.end == "complete" and self.status is not None and self.status < 400
+
+    @property
+    def failed_upstream(self) -> bool:
+        """The upstream failed, as design §12 counts it: 401, 403, 408, 429, 5xx, cut, or no answer. A refusal of ours does not count."""
+        if self.origin == "gateway":
+            return False
+        if self.end == "upstream_cut":
+            return True
+        return self.status is not None and (self.status in (401, 403, 408, 429) or self.status >= 500)

@@ -1,0 +1,43 @@
+"""What the gateway forwards to: a provider, the oracle, a cassette. An upstream can be wrapped by another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from benchflow.gateway.dialect import Dialect
+from benchflow.gateway.message import ModelRequest, RawRequest, RawResponse, Role, Route
+
+if TYPE_CHECKING:
+    from benchflow.scenario import Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialContext:
+    """What an upstream may know of the trial, and of the request as the gateway understood it."""
+
+    trial: str
+    attempt: int
+    model: str
+    """The model that main requests must name."""
+    prompts: Sequence[str] = ()
+    solution: "Solution | None" = None
+    iteration: int = 0
+    scenario_id: str = ""
+    dialect: Dialect | None = None
+    route: Route | None = None
+    parsed: ModelRequest | None = None
+    """None: no generate request, or one that cannot be read."""
+    role: Role = "main"
+
+
+class Upstream(Protocol):
+    name: str
+    """As it stands in rows: `oracle`, `null`, `script`, or the provider's name."""
+
+    async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
+        """Answer the request. The response's chunks raise UpstreamCut where it breaks off; `send` raises it where no
+        response came at all.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
