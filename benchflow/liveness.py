@@ -1,0 +1,49 @@
+"""Whether the process that owns a folder still runs: its id is kept with its start time, since ids are reused."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import orjson
+
+_NAME = "pid"
+_UNCLAIMED_S = 600.0
+"""A folder without the file is taken for abandoned only after this long: its owner may be about to write it."""
+
+
+def claim(folder: Path) -> None:
+    """Say that this process owns `folder`."""
+    pid = os.getpid()
+    (folder / _NAME).write_bytes(orjson.dumps({"pid": pid, "started": _started(pid)}) + b"\n")
+
+
+def owner_lives(folder: Path) -> bool:
+    """Tell whether the process that claimed `folder` still runs."""
+    try:
+        claimed = orjson.loads((folder / _NAME).read_bytes())
+        pid, since = int(claimed["pid"]), str(claimed["started"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return _is_new(folder)
+    return _started(pid) == since
+
+
+def _is_new(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime < _UNCLAIMED_S
+    except OSError:
+        return False
+
+
+def _started(pid: int) -> str | None:
+    """When a process started, as its system says it; None if there is no such process, or only its remains."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None if Path("/proc/self/stat").exists() else _started_by_ps(pid)
+    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _started_by_ps(pid: int) -> str | None:
+    answer = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None

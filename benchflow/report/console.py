@@ -1,0 +1,144 @@
+"""A run on a terminal: a table per cell, the sums, and what to look at next for each row that is no pass."""
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from benchflow.report import numbers
+from benchflow.report.summary import Summary, summarize
+from benchflow.report.text import one_line
+from benchflow.report.verdict import PLAYED_UPSTREAMS, Verdict, Word, judge
+from benchflow.row import ProfileRow
+from benchflow.store import DEFAULT_FOLDER, table_order
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+STYLES: dict[Word, str] = {"pass": "green", "fail": "red", "unscored": "yellow"}
+
+UNTRUSTED = (
+    "Isolation `process` hides nothing from a determined agent: these scores are not tamper-proof. "
+    "`benchflow doctor` says what bubblewrap needs here."
+)
+
+
+def print_run(console: "Console", rows: Sequence[ProfileRow], run: str) -> None:
+    """Print the tables of a run's rows, their sums, and below them why each row that is no pass is none.
+
+    `run` is what names the run on a command line.
+    """
+    ordered = list(enumerate(table_order(rows), start=1))
+    for _, cell in groupby(ordered, key=lambda item: _cell(item[1])):
+        numbered = list(cell)
+        console.print(_headline(numbered[0][1]), style="bold", soft_wrap=True)
+        console.print(_table(numbered, console.width))
+        for line in _sums(summarize([row for _, row in numbered])):
+            console.print(line)
+        console.print()
+    if any(row.isolation == "process" for row in rows):
+        console.print(UNTRUSTED, style="yellow")
+    _print_problems(console, ordered, run)
+
+
+def run_argument(folder: Path) -> str:
+    """Return the shortest text by which the command line finds a run from here."""
+    resolved = folder.resolve()
+    if resolved.parent == DEFAULT_FOLDER.resolve():
+        return resolved.name
+    relative = os.path.relpath(resolved)
+    short = relative if not relative.startswith("..") else str(resolved)
+    return shlex.quote(short if "/" in short else f"./{short}")
+
+
+def trial_argument(key: str) -> str:
+    """Return the part of a trial's key that is enough to find it in its run: the hash at its end."""
+    return key.rpartition("-")[2]
+
+
+def upstream_label(row: ProfileRow) -> str:
+    """Say what answered the agent: `oracle, not a model`, or the model with its provider."""
+    if row.upstream.partition(":")[0] in PLAYED_UPSTREAMS:
+        return f"{one_line(row.upstream)}, not a model"
+    served = f", served {one_line(row.model_served)}" if row.model_served not in (None, row.model) else ""
+    return f"{one_line(row.model)} ({one_line(row.upstream)}{served})"
+
+
+def _cell(row: ProfileRow) -> tuple[str, ...]:
+    return (row.agent, row.upstream, row.model, row.mode, row.isolation)
+
+
+def _headline(row: ProfileRow) -> str:
+    version = f" {one_line(row.agent_version)}" if row.agent_version else ""
+    mode = [f"mode {one_line(row.mode)}"] if row.mode != "baseline" else []
+    return " · ".join([one_line(row.agent) + version, upstream_label(row), *mode, row.isolation])
+
+
+def _table(numbered: Sequence[tuple[int, ProfileRow]], width: int) -> "Table":
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0 if width < 100 else 1, 0, 0))
+    table.add_column("#", justify="right", style="dim", no_wrap=True)
+    table.add_column("scenario", overflow="fold", min_width=8)
+    table.add_column("outcome", no_wrap=True)
+    for name in ("score", "checks", "turns", "tools", "in", "out", "cost", "wall"):
+        table.add_column(name, justify="right", no_wrap=True)
+    repeated = {name for name, times in Counter(row.scenario_id for _, row in numbered).items() if times > 1}
+    for number, row in numbered:
+        verdict = judge(row)
+        name = one_line(row.scenario_id) + (f" #{row.iteration + 1}" if row.scenario_id in repeated else "")
+        table.add_row(str(number), name, Text(_outcome(verdict, width), STYLES[verdict.word]), *_figures(row))
+    return table
+
+
+def _outcome(verdict: Verdict, width: int) -> str:
+    """A narrow table has the word alone; the reason below it says the rest."""
+    return verdict.word if width < 100 else verdict.label
+
+
+def _figures(row: ProfileRow) -> Iterator[str]:
+    tokens = row.tokens
+    yield numbers.score(row.score)
+    yield f"{row.checks_passed}/{row.checks_total}" if row.success is not None else f"-/{row.checks_total}"
+    yield str(row.agent_turns)
+    yield str(row.tool_calls.total)
+    yield numbers.count(tokens.total - tokens.output if tokens else None)
+    yield numbers.count(tokens.output if tokens else None)
+    yield numbers.cost(row.cost.total_usd)
+    yield numbers.duration(row.timing.wall_ms)
+
+
+def _sums(summary: Summary) -> Iterator[str]:
+    scored = summary.passed + summary.failed
+    verdict = f"{summary.passed} of {scored} passed"
+    mean = f"score {numbers.score(summary.score)}"
+    left_out = f"{summary.unscored} unscored, in no score" if summary.unscored else "0 unscored"
+    yield " · ".join([verdict, mean, left_out])
+    unknown = f" (unknown for {summary.cost_unknown})" if summary.cost_unknown and summary.cost_usd is not None else ""
+    yield " · ".join(
+        [
+            f"tokens {numbers.count(summary.input_tokens)} in, {numbers.count(summary.output_tokens)} out",
+            f"cost {numbers.cost(summary.cost_usd)}{unknown}",
+            f"agent time {numbers.duration(summary.wall_ms)}",
+        ]
+    )
+
+
+def _print_problems(console: "Console", ordered: Sequence[tuple[int, ProfileRow]], run: str) -> None:
+    from rich.text import Text
+
+    for number, row in ordered:
+        verdict = judge(row)
+        if verdict.reason is None:
+            continue
+        name = Text(f"{number} {one_line(row.scenario_id)}: ", "bold")
+        console.print(name.append(verdict.label, STYLES[verdict.word]))
+        console.print(fill(verdict.reason, console.width, initial_indent="  ", subsequent_indent="  "))
+        console.print(f"  benchflow show {run} {trial_argument(row.trial)}\n", style="cyan", soft_wrap=True)

@@ -1,0 +1,85 @@
+"""The list of stored runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from benchflow.errors import InputError
+from benchflow.report import numbers
+from benchflow.report.summary import Summary, summarize
+from benchflow.report.text import one_line
+from benchflow.store import StoredRun
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+State = Literal["running", "ended", "interrupted", "unreadable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLine:
+    """One run in the list."""
+
+    run_id: str
+    run_dir: str
+    started_at: str | None
+    state: State
+    agents: Sequence[str]
+    upstreams: Sequence[str]
+    open: int
+    """Trials that were started and have no row."""
+    summary: Summary
+    error: str | None = None
+    """Why it cannot be read."""
+
+
+def describe_run(run: StoredRun, is_alive: Callable[[StoredRun], bool]) -> RunLine:
+    """Make a run's line. A file that cannot be read spoils its own line only."""
+    try:
+        rows, unfinished, started, error = run.rows, len(run.open_trials), _started(run), None
+    except InputError as exc:
+        rows, unfinished, started, error = [], 0, None, str(exc)
+    return RunLine(
+        run_id=run.id,
+        run_dir=str(run.folder.resolve()),
+        started_at=started,
+        state="unreadable" if error else "running" if is_alive(run) else "interrupted" if unfinished else "ended",
+        agents=sorted({row.agent for row in rows}),
+        upstreams=sorted({row.upstream for row in rows}),
+        open=unfinished,
+        summary=summarize(rows),
+        error=error,
+    )
+
+
+def _started(run: StoredRun) -> str | None:
+    if run.journal:
+        return run.journal[0].ts
+    return min((row.started_at for row in run.rows), default=None)
+
+
+def print_runs(console: "Console", lines: Sequence[RunLine]) -> None:
+    """Print the list, the newest last, where the eye is."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("run", overflow="fold")
+    table.add_column("state", no_wrap=True)
+    table.add_column("upstream", overflow="fold")
+    for name in ("passed", "unscored", "score"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in lines:
+        summary = line.summary
+        table.add_row(
+            one_line(line.run_id),
+            line.state,
+            one_line(", ".join(line.upstreams)),
+            f"{summary.passed}/{summary.passed + summary.failed}",
+            str(summary.unscored),
+            numbers.score(summary.score),
+        )
+    console.print(table)
+    for line in lines:
+        if line.error:
+            console.print(one_line(line.error), style="yellow", soft_wrap=True)

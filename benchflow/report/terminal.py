@@ -1,0 +1,42 @@
+"""The one home of the terminal: consoles that print nothing but what they are given, whatever stands in it."""
+
+import sys
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def open_console(*, stderr: bool = False) -> "Console":
+    """Return a console on stdout or stderr, without markup; in colour only on a terminal and without NO_COLOR."""
+    from rich.console import Console  # 50 ms
+
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")  # an agent's text must not fail a terminal that lacks a letter
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+def print_json(value: object) -> None:
+    """Write `value` as JSON to stdout: indented for a person, on one line for a program."""
+    import orjson
+
+    person = sys.stdout.isatty()
+    option = orjson.OPT_INDENT_2 if person else 0
+    text = orjson.dumps(value, default=str, option=option | orjson.OPT_NON_STR_KEYS).decode()
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def print_raw(content: bytes) -> None:
+    """Write a file as it is to a program, and without anything that a terminal would obey to a terminal."""
+    from benchflow.report.text import sanitize
+
+    if sys.stdout.isatty():
+        sys.stdout.write(sanitize(content.decode("utf-8", errors="replace")))
+        sys.stdout.flush()
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()

@@ -1,0 +1,81 @@
+"""What a row says in one word, and why it is no pass. Pure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from benchflow.contracts import LimitHit, ScorerCheckResult
+from benchflow.report.text import one_line
+from benchflow.row import ProfileRow
+
+PLAYED_UPSTREAMS = frozenset({"oracle", "null", "script"})
+"""Upstreams of our own, which answer without any model."""
+
+Word = Literal["pass", "fail", "unscored"]
+
+_REASON_LIMIT = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """How a trial ended, for people."""
+
+    word: Word
+    detail: str
+    """What ended it where the agent did not end its turn itself: `timeout`, `tool_limit`, or the error's code."""
+    reason: str | None
+    """Why it is no pass; None for a pass."""
+
+    @property
+    def label(self) -> str:
+        """The word, with the detail where there is one."""
+        return f"{self.word} ({self.detail})" if self.detail else self.word
+
+
+def judge(row: ProfileRow) -> Verdict:
+    """Read a row's verdict."""
+    detail = row.error_code or ("" if row.completion_reason == "stop" else row.completion_reason)
+    if row.success is None:
+        return Verdict(word="unscored", detail=detail, reason=_clip(row.error or detail or "no verdict"))
+    if row.success:
+        return Verdict(word="pass", detail=detail, reason=None)
+    reasons = [*_ending(row), *_failed_checks(row)]
+    return Verdict(word="fail", detail=detail, reason="; ".join(reasons) or "not every check passed")
+
+
+def _ending(row: ProfileRow) -> list[str]:
+    if row.limit:
+        return [describe_limit(row.limit)]
+    return [_clip(row.error)] if row.error else []
+
+
+def _failed_checks(row: ProfileRow) -> list[str]:
+    failed = [check for check in row.check_details if not check.passed]
+    if not failed:
+        return []
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return [describe_check(failed[0]) + more]
+
+
+def describe_check(check: ScorerCheckResult) -> str:
+    """Say in one line what a failed check wanted and got."""
+    if check.error:
+        return f"check {one_line(check.id)} could not be judged: {_clip(check.error)}"
+    wanted = f" expected {one_line(check.expected, 80)}," if check.expected is not None else ""
+    got = f" got {_last_line(check.actual)}" if check.actual is not None else ""
+    return f"check {one_line(check.id)} failed:{wanted}{got}".rstrip(",:")
+
+
+def describe_limit(limit: LimitHit) -> str:
+    """Say which budget ended a prompt, and what was measured."""
+    unit = " s" if limit.kind.endswith("_s") else ""
+    used = round(limit.used, 1) if unit else limit.used
+    return f"ended by {limit.kind} at {used:g}{unit}, allowed {limit.allowed:g}{unit} ({limit.counter})"
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return one_line(lines[-1], 120) if lines else "nothing"
+
+
+def _clip(text: str) -> str:
+    return one_line(text, _REASON_LIMIT)
