@@ -141,6 +141,43 @@ class ToolCallBreakdown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExchangeCounts:
+    """How many model exchanges a trial had."""
+
+    main: int = 0
+    auxiliary: int = 0
+    failed: int = 0
+    """Of all, those that the upstream failed: 401, 403, 408, 429, 5xx, cut, or no answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """Something that went wrong in a session although its prompt may have ended well."""
+
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFacts:
+    """What a provider measured over a whole session, late exchanges included."""
+
+    agent_version: str | None = None
+    """What the agent said of itself; None if it did not."""
+    model_served: str | None = None
+    """What the upstream said that it served, in the last main exchange."""
+    isolation: str = "process"
+    tokens: TokenBreakdown | None = None
+    """None where nothing was metered."""
+    cost: CostBreakdown = CostBreakdown(total_usd=None)
+    exchanges: ExchangeCounts = ExchangeCounts()
+    segments: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds by stage, for `TimingBreakdown.segments`."""
+    fault: Fault | None = None
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LimitHit:
     """A budget that ended a prompt, or warned of its end."""
 
@@ -206,6 +243,7 @@ class SessionTrace:
     session_id: str
     events: Sequence[Event]
     turns: Sequence[Turn]
+    tool_calls: ToolCallBreakdown
     summary: TraceSummary
 
 
@@ -249,8 +287,8 @@ class CreateSessionParams:
 
     scenario_id: str
     iteration: int
-    workspace: Path
-    """The folder on the host that the agent works in."""
+    workspace: "Workspace"
+    """The folder on the host that the agent works in, as it was prepared."""
     folder: Path
     """The try's folder in the run, for the session's logs."""
     trial: str
@@ -481,6 +519,10 @@ class SessionProvider(Protocol):
         ...
 
     async def export_session(self, handle: SessionHandle) -> SessionTrace: ...
+
+    def facts(self, handle: SessionHandle) -> SessionFacts:
+        """Return what was measured. Complete once the session is stopped."""
+        ...
 
     async def destroy_session(self, handle: SessionHandle) -> None:
         """Free folders and sockets."""

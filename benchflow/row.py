@@ -11,6 +11,7 @@ import orjson
 from benchflow.contracts import (
     CompletionReason,
     CostBreakdown,
+    ExchangeCounts,
     LimitHit,
     ScorerCheckResult,
     TimingBreakdown,
@@ -18,16 +19,6 @@ from benchflow.contracts import (
     ToolCallBreakdown,
 )
 from benchflow.errors import ErrorCode, InputError
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExchangeCounts:
-    """How many model exchanges a trial had."""
-
-    main: int = 0
-    auxiliary: int = 0
-    failed: int = 0
-    """Of all, those that the upstream failed: 401, 403, 408, 429, 5xx, cut, or no answer."""
 
 
 @dataclass(frozen=True, kw_only=True)

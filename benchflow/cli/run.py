@@ -1,0 +1,109 @@
+"""`benchflow run`: the main job."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class SandboxWish(StrEnum):
+    auto = "auto"
+    bubblewrap = "bubblewrap"
+    process = "process"
+
+
+class KeepWish(StrEnum):
+    always = "always"
+    failed = "failed"
+    never = "never"
+
+
+def command(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="AGENT SCENARIO...",
+            help="An agent (name, name@version, or a manifest's path) and scenarios (ids, paths, folders, or all).",
+            show_default=False,
+        ),
+    ] = None,
+    agent_command: Annotated[
+        str | None,
+        typer.Option("--command", metavar="CMD", help="Run this unregistered ACP server instead of AGENT."),
+    ] = None,
+    repetitions: Annotated[int, typer.Option("-n", "--repetitions", min=1, help="How often each cell runs.")] = 1,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.")] = 1,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The model: provider/model, or a name that --upstream URL knows. Default: the oracle plays."),
+    ] = None,
+    upstream: Annotated[
+        str | None,
+        typer.Option(metavar="UPSTREAM", help="oracle, null, script:FILE, or the base URL of a compatible server."),
+    ] = None,
+    strict_model: Annotated[
+        bool, typer.Option("--strict-model", help="Refuse main requests for another model, instead of rewriting them.")
+    ] = False,
+    require_capture: Annotated[
+        bool | None,
+        typer.Option(
+            "--require-capture/--no-require-capture",
+            help="A trial without a captured exchange is an error. Default: where the manifest declares api_protocol.",
+            show_default=False,
+        ),
+    ] = None,
+    sandbox: Annotated[SandboxWish, typer.Option(help="How trials are isolated.")] = SandboxWish.auto,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, metavar="SECONDS", help="Budget of each trial's prompts. Default: the scenario's."),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only scenarios with this tag; may be repeated.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="Leave this scenario out; may be repeated.")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs are stored.")] = Path("runs"),
+    keep: Annotated[KeepWish, typer.Option(help="Whose workspaces are kept.")] = KeepWish.failed,
+    reinstall: Annotated[bool, typer.Option("--reinstall", help="Install the agent anew.")] = False,
+    agents_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.")
+    ] = None,
+    fail_under: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SCORE", help="Exit 1 when the mean score of scored trials is below."),
+    ] = None,
+    max_unscored: Annotated[
+        str, typer.Option(metavar="N|P%", help="Exit 3 when more trials than this could not be scored.")
+    ] = "0",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")] = False,
+) -> None:
+    """Run an agent on scenarios: launch it, give it each task, score what it leaves behind, and print the table.
+
+    Without --model and --upstream the oracle plays each scenario's own solution through the agent's own tools: it needs no
+    key, and shows that the agent and everything around it work. It says nothing about a model.
+    """
+    from benchflow.cli.output import print_run
+    from benchflow.runner.gate import Gate
+    from benchflow.runner.request import RunRequest
+    from benchflow.runner.run import run_sync
+
+    request = RunRequest.of_targets(
+        targets or [],
+        command=agent_command,
+        repetitions=repetitions,
+        concurrency=concurrency,
+        model=model,
+        upstream=upstream,
+        strict_model=strict_model,
+        require_capture=require_capture,
+        sandbox=sandbox.value,
+        timeout_s=timeout,
+        tags=tuple(tag or ()),
+        exclude=tuple(exclude or ()),
+        out=out,
+        keep=keep.value,
+        reinstall=reinstall,
+        agents_dir=agents_dir,
+        gate=Gate(fail_under=fail_under, max_unscored=max_unscored),
+    )
+    result = run_sync(request)
+    print_run(result, as_json=as_json)
+    raise typer.Exit(result.exit_code)

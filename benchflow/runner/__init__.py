@@ -1,0 +1,1 @@
+"""From a plan of trials to rows: the order of a trial, the journal, and many trials at once."""

@@ -1,0 +1,84 @@
+"""The folder of a run while it is written: run.json, the journal, the rows, and a folder for each try."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import orjson
+
+from benchflow.clock import Clock
+from benchflow.errors import InputError
+from benchflow.log import LogFile
+from benchflow.redact import Redactor
+from benchflow.row import ProfileRow
+
+
+class RunFolder:
+    """Writes what a run leaves behind. A synchronous context manager; everything is on disk as soon as it is said."""
+
+    def __init__(self, path: Path, clock: Clock, redactor: Redactor) -> None:
+        self.path = path
+        self._clock = clock
+        self._redactor = redactor
+        self._journal: LogFile
+        self._rows: LogFile
+
+    @classmethod
+    def create(cls, out: Path, label: str, clock: Clock, redactor: Redactor) -> Self:
+        """Make a new folder below `out`, named by time and `label`. Raises InputError where it cannot be written."""
+        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{label}-{secrets.token_hex(2)}"
+        try:
+            (out / name / "trials").mkdir(parents=True)
+        except OSError as exc:
+            raise InputError(
+                f"{out}: cannot write runs there ({exc.strerror}); name another folder with --out"
+            ) from exc
+        return cls(out / name, clock, redactor)
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    def __enter__(self) -> Self:
+        self._journal = LogFile(self.path / "journal.jsonl", self._redactor)
+        self._rows = LogFile(self.path / "rows.jsonl", self._redactor)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._journal.close()
+        self._rows.close()
+
+    def write_description(self, description: Mapping[str, Any]) -> None:
+        """Write run.json, whole or not at all."""
+        self._write_whole(self.path / "run.json", orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n")
+
+    def try_folder(self, trial: str, attempt: int) -> Path:
+        """Make and return the folder of a try."""
+        folder = self.path / "trials" / trial / f"try-{attempt}"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def log_file(self, path: Path) -> LogFile:
+        """Open another file of the run, redacted like all of them. The caller closes it."""
+        return LogFile(path, self._redactor)
+
+    def record(self, trial: str, attempt: int, state: Literal["started", "ended"]) -> None:
+        """Append to the journal: before the process starts, and after the row is written."""
+        entry = {"trial": trial, "try": attempt, "state": state, "ts": self._clock.now().ts}
+        self._journal.write(orjson.dumps(entry) + b"\n")
+
+    def write_result(self, folder: Path, row: ProfileRow) -> None:
+        """Write a try's own row to its result.json."""
+        self._write_whole(folder / "result.json", row.to_json() + b"\n")
+
+    def append_row(self, row: ProfileRow) -> None:
+        """Append the row of a trial that has ended for good."""
+        self._rows.write(row.to_json() + b"\n")
+
+    def _write_whole(self, path: Path, content: bytes) -> None:
+        draft = path.with_name(path.name + ".draft")
+        draft.write_bytes(self._redactor.redact(content))
+        os.replace(draft, path)

@@ -1,0 +1,62 @@
+"""What a user asked for: one value, before anything is looked up."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from benchflow.errors import InputError
+from benchflow.runner.gate import Gate, allowed_unscored
+from benchflow.runner.trial import Keep
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """The options of one run. Their meanings stand in `benchflow run --help`."""
+
+    agents: tuple[str, ...]
+    """Names or paths; empty where `command` stands instead."""
+    scenarios: tuple[str, ...]
+    command: str | None = None
+    repetitions: int = 1
+    concurrency: int = 1
+    model: str | None = None
+    upstream: str | None = None
+    strict_model: bool = False
+    require_capture: bool | None = None
+    """None: where the manifest declares `api_protocol`."""
+    sandbox: Literal["auto", "bubblewrap", "process"] = "auto"
+    timeout_s: float | None = None
+    """None: the scenario's."""
+    tags: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    out: Path = Path("runs")
+    keep: Keep = "failed"
+    reinstall: bool = False
+    agents_dir: Path | None = None
+    gate: Gate = Gate()
+
+    def __post_init__(self) -> None:
+        allowed_unscored(self.gate.max_unscored, 1)
+        if self.gate.fail_under is not None and self.model is None and self.upstream is None:
+            raise InputError(
+                "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
+                "name one with --model, or say --upstream oracle if that is what you want"
+            )
+
+    @classmethod
+    def of_targets(cls, targets: list[str], *, command: str | None, **options: Any) -> Self:
+        """Split what stands on the command line into agent and scenarios; with `command`, all of it are scenarios.
+
+        Raises InputError where one of the two is missing.
+        """
+        agents = () if command else tuple(targets[:1])
+        scenarios = tuple(targets[len(agents) :])
+        if not agents and not command:
+            raise InputError(
+                "no agent was named; `benchflow agents` lists them (try: benchflow run mini fix-failing-test)"
+            )
+        if not scenarios and options.get("tags"):
+            scenarios = ("all",)
+        if not scenarios:
+            raise InputError("no scenario was named; name some, or `all`; `benchflow scenarios` lists them")
+        return cls(agents=agents, scenarios=scenarios, command=command, **options)

@@ -1,0 +1,49 @@
+"""The scratch folders of a run, outside of any repository: workspaces, homes and temporary files of its tries."""
+
+import os
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+
+from benchflow.runner.plan import Trial
+from benchflow.sandbox.interface import Sandbox
+from benchflow.workspace import Workspace, prepare_workspace
+
+
+class Scratch:
+    """Makes and removes workspaces below one folder of the run; what is left of it goes with the run.
+
+    `pid` in that folder names the process that it belongs to, so that `benchflow gc` leaves a live run alone.
+    """
+
+    def __init__(self, root: Path, sandbox: Sandbox) -> None:
+        self._root = root
+        self._sandbox = sandbox
+
+    def __enter__(self) -> Self:
+        self._root.mkdir(parents=True)
+        (self._root / "pid").write_text(f"{os.getpid()}\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    async def make(self, trial: Trial, attempt: int) -> Workspace:
+        """Return a fresh workspace as the scenario describes it."""
+        folder = self._root / trial.key / f"try-{attempt}"
+        return await prepare_workspace(trial.cell.scenario, folder, self._sandbox)
+
+    async def release(self, workspace: Workspace, keep_in: Path | None) -> None:
+        """Remove the try's whole scratch folder; its workspace is moved to `keep_in` first, if that is given."""
+
+        def clear() -> None:
+            if keep_in is not None:
+                shutil.move(workspace.path, keep_in)
+            shutil.rmtree(workspace.path.parent, ignore_errors=True)
+
+        await anyio.to_thread.run_sync(clear)

@@ -1,0 +1,284 @@
+"""One trial, from its workspace to its row: create, prompt, stop, export, score, collect, analyze, destroy.
+
+Knows only the contracts: which provider, scorer or plugin it drives is given to it.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import anyio
+
+from benchflow import __version__
+from benchflow.clock import Clock, Stamp
+from benchflow.contracts import (
+    Analyzer,
+    Collector,
+    CreateSessionParams,
+    EventObserver,
+    PromptResult,
+    Scorer,
+    ScorerContext,
+    ScorerResult,
+    SessionFacts,
+    SessionHandle,
+    SessionProvider,
+    SessionTrace,
+    TimingBreakdown,
+    ToolCallBreakdown,
+)
+from benchflow.errors import TrialError
+from benchflow.outcome import decide
+from benchflow.row import ProfileRow
+from benchflow.runner.folder import RunFolder
+from benchflow.runner.plan import Trial
+from benchflow.workspace import Workspace
+
+Keep = Literal["always", "failed", "never"]
+
+_RETRIES = {"sandbox": 1, "scorer": 1, "upstream": 1}
+"""How often a try is repeated, by the code it ended with. A scenario's `allowed_retries` raises it for `upstream`."""
+
+
+class WorkspaceMaker(Protocol):
+    """Makes and removes the workspaces of tries."""
+
+    async def make(self, trial: Trial, attempt: int) -> Workspace:
+        """Return a fresh one. Raises TrialError(`sandbox`) or TrialError(`setup`)."""
+        ...
+
+    async def release(self, workspace: Workspace, keep_in: Path | None) -> None:
+        """Remove it, or move it to `keep_in`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What the trials of one agent share in a run."""
+
+    provider: SessionProvider
+    scorer: Scorer
+    workspaces: WorkspaceMaker
+    folder: RunFolder
+    clock: Clock
+    keep: Keep = "failed"
+    collectors: Sequence[Collector] = ()
+    analyzers: Sequence[Analyzer] = ()
+    observers: Callable[[Trial], Sequence[EventObserver]] = lambda _: ()
+
+
+async def run_trial(trial: Trial, stage: Stage) -> ProfileRow:
+    """Run a trial to its row, with a fresh session and workspace for each try that its surroundings broke."""
+    attempt = 1
+    while True:
+        row = await Try(trial, attempt, stage).run()
+        allowed = _RETRIES.get(row.error_code or "", 0)
+        if row.error_code == "upstream":
+            allowed = max(allowed, trial.cell.scenario.allowed_retries)
+        if attempt > allowed:
+            return row
+        stage.folder.record(trial.key, attempt, "ended")
+        attempt += 1
+
+
+class Try:
+    """One try of a trial: collects what happens on the way, and makes the row of it at the end."""
+
+    def __init__(self, trial: Trial, attempt: int, stage: Stage) -> None:
+        self._trial = trial
+        self._attempt = attempt
+        self._stage = stage
+        self._folder = stage.folder.try_folder(trial.key, attempt)
+        self._started: Stamp = stage.clock.now()
+        self._segments: dict[str, float] = {}
+        self._results: list[PromptResult] = []
+        self._failure: TrialError | None = None
+        self._workspace: Workspace | None = None
+        self._handle: SessionHandle | None = None
+        self._facts = SessionFacts()
+        self._trace: SessionTrace | None = None
+        self._verdict: ScorerResult | None = None
+
+    async def run(self) -> ProfileRow:
+        """Do it all, and return the row, which also stands in the try's result.json.
+
+        When cancelled, the agent is ended first and the row, `cancelled`, is written before the cancellation goes on.
+        """
+        self._stage.folder.record(self._trial.key, self._attempt, "started")
+        try:
+            try:
+                with self._catch():
+                    await self._converse()
+            finally:
+                with anyio.CancelScope(shield=True):  # an interrupted run must not leak agents
+                    await self._stop()
+            outcome = decide(self._results, self._failure, self._facts.fault)
+            if outcome.scored:
+                with self._catch():
+                    await self._score()
+            row = await self._observe(self._row())
+        except anyio.get_cancelled_exc_class():
+            self._failure = TrialError("cancelled", "interrupted before its end")
+            with anyio.CancelScope(shield=True):
+                await self._close(self._row())
+            raise
+        await self._close(row)
+        return row
+
+    @contextmanager
+    def _catch(self) -> Iterator[None]:
+        """Keep the first failure, and go on to what must happen all the same."""
+        try:
+            yield
+        except TrialError as error:
+            self._failure = self._failure or error
+
+    @contextmanager
+    def _timed(self, segment: str) -> Iterator[None]:
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._segments[segment] = round((time.monotonic() - begun) * 1000, 3)
+
+    async def _converse(self) -> None:
+        trial, cell = self._trial, self._trial.cell
+        with self._timed("workspace"):
+            self._workspace = await self._stage.workspaces.make(trial, self._attempt)
+        params = CreateSessionParams(
+            scenario_id=cell.scenario.id,
+            iteration=trial.iteration,
+            workspace=self._workspace,
+            folder=self._folder,
+            trial=trial.key,
+            attempt=self._attempt,
+            mode=cell.mode,
+            model=cell.model,
+            prompts=cell.scenario.prompts,
+            solution=cell.scenario.solution,
+            limits=cell.limits,
+            observers=self._stage.observers(trial),
+        )
+        with self._timed("session"):
+            self._handle = await self._stage.provider.create_session(params)
+        with self._timed("prompt"):
+            await self._prompt(cell.scenario.prompts, cell.limits.timeout_s)
+
+    async def _prompt(self, prompts: Sequence[str], timeout_s: float | None) -> None:
+        """Send the prompts in order, within one budget; the first that does not end well is the last."""
+        assert self._handle is not None
+        begun = time.monotonic()
+        for text in prompts:
+            left_s = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - begun))
+            self._results.append(await self._stage.provider.prompt(self._handle, text, left_s))
+            if self._results[-1].completion_reason != "stop":
+                return
+
+    async def _stop(self) -> None:
+        """End the agent, and take what was measured. Nothing is scored while something of it is alive."""
+        if self._handle is None:
+            return
+        with self._catch(), self._timed("stop"):
+            self._workspace = await self._stage.provider.stop_session(self._handle)
+        with self._catch():
+            self._trace = await self._stage.provider.export_session(self._handle)
+        self._facts = self._stage.provider.facts(self._handle)
+
+    async def _score(self) -> None:
+        assert self._workspace is not None
+        cell = self._trial.cell
+        context = ScorerContext(
+            agent_output="\n".join(result.text for result in self._results),
+            workspace=self._workspace,
+            trace=self._trace,
+            mode=cell.mode,
+            model=cell.model,
+            iteration=self._trial.iteration,
+        )
+        with self._timed("score"):
+            verdict = await self._stage.scorer.evaluate(cell.scenario, context)
+        if verdict.error:
+            raise TrialError("scorer", verdict.error)
+        self._verdict = verdict
+
+    async def _observe(self, row: ProfileRow) -> ProfileRow:
+        """Ask collectors and analyzers; what fails in one is noted and voids nothing."""
+        cell = self._trial.cell
+        found: dict[str, Any] = {}
+        for collector in self._stage.collectors:
+            try:
+                metrics = await collector.collect(row, cell.scenario, cell.mode, trace=self._trace)
+                found |= {metric.name: {"value": metric.value, "unit": metric.unit} for metric in metrics}
+            except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost a finished trial
+                found[f"{collector.id}.error"] = f"{type(exc).__name__}: {exc}"
+        for analyzer in self._stage.analyzers if self._trace else ():
+            assert self._trace is not None
+            try:
+                found[analyzer.name] = await analyzer.analyze(self._trace, cell.scenario, cell.mode)
+            except Exception as exc:  # noqa: BLE001 - as above
+                found[f"{analyzer.name}.error"] = f"{type(exc).__name__}: {exc}"
+        return replace(row, extensions={**row.extensions, **found}) if found else row
+
+    async def _close(self, row: ProfileRow) -> None:
+        """Write the result, keep or remove the workspace, and free the session."""
+        keep = self._stage.keep == "always" or (self._stage.keep == "failed" and row.success is not True)
+        self._stage.folder.write_result(self._folder, row)
+        if self._workspace is not None:
+            await self._stage.workspaces.release(self._workspace, self._folder / "workspace" if keep else None)
+        if self._handle is not None:
+            await self._stage.provider.destroy_session(self._handle)
+
+    def _row(self) -> ProfileRow:
+        trial, cell, facts = self._trial, self._trial.cell, self._facts
+        outcome = decide(self._results, self._failure, facts.fault)
+        verdict = self._verdict if outcome.scored else None
+        return ProfileRow(
+            run_id=self._stage.folder.run_id,
+            trial=trial.key,
+            tries=self._attempt,
+            agent=cell.agent.label,
+            agent_version=facts.agent_version,
+            agent_digest=cell.agent.digest,
+            model=cell.model,
+            model_served=facts.model_served,
+            upstream=cell.upstream,
+            mode=cell.mode,
+            scenario_id=cell.scenario.id,
+            scenario_digest=cell.scenario.digest,
+            iteration=trial.iteration,
+            started_at=self._started.ts,
+            completed_at=self._stage.clock.now().ts,
+            tokens=facts.tokens,
+            timing=self._timing(),
+            tool_calls=self._trace.tool_calls if self._trace else ToolCallBreakdown(),
+            cost=facts.cost,
+            exchanges=facts.exchanges,
+            success=verdict.success if verdict else None,
+            score=verdict.score if verdict else None,
+            checks_passed=verdict.passed if verdict else 0,
+            checks_total=verdict.total if verdict else len(cell.scenario.checks),
+            check_details=verdict.details if verdict else (),
+            output_valid=verdict.output_valid if verdict else False,
+            provider=self._stage.provider.id,
+            session_id=self._handle.session_id if self._handle else None,
+            agent_turns=self._trace.summary.total_turns if self._trace else 0,
+            completion_reason=outcome.completion_reason,
+            stop_reason=outcome.stop_reason,
+            wrapped_up=outcome.wrapped_up,
+            limit=outcome.limit,
+            tier=cell.agent.tier,
+            isolation=cell.sandbox,
+            error=outcome.error,
+            error_code=outcome.error_code,
+            benchflow_version=__version__,
+            extensions=facts.extensions,
+        )
+
+    def _timing(self) -> TimingBreakdown:
+        """Wall time of the prompts as measured; the stages around them are segments."""
+        prompts_ms = sum(result.metrics.timing.wall_ms for result in self._results)
+        wall_ms = prompts_ms if self._results else self._segments.get("prompt", 0.0)
+        return TimingBreakdown(wall_ms=round(wall_ms, 3), segments={**self._segments, **self._facts.segments})
