@@ -10,10 +10,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from benchflow.report import numbers
-from benchflow.report.summary import Summary, summarize
 from benchflow.report.text import one_line
 from benchflow.report.verdict import PLAYED_UPSTREAMS, Verdict, Word, judge
 from benchflow.row import ProfileRow
+from benchflow.runner.gate import summarize
 from benchflow.store import DEFAULT_FOLDER, table_order
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def print_run(console: "Console", rows: Sequence[ProfileRow], run: str) -> None:
         numbered = list(cell)
         console.print(_headline(numbered[0][1]), style="bold", soft_wrap=True)
         console.print(_table(numbered, console.width))
-        for line in _sums(summarize([row for _, row in numbered])):
+        for line in _sums([row for _, row in numbered]):
             console.print(line)
         console.print()
     if any(row.isolation == "process" for row in rows):
@@ -115,18 +115,20 @@ def _figures(row: ProfileRow) -> Iterator[str]:
     yield numbers.duration(row.timing.wall_ms)
 
 
-def _sums(summary: Summary) -> Iterator[str]:
-    scored = summary.passed + summary.failed
-    verdict = f"{summary.passed} of {scored} passed"
-    mean = f"score {numbers.score(summary.score)}"
+def _sums(rows: Sequence[ProfileRow]) -> Iterator[str]:
+    summary = summarize(rows, planned=len(rows), upstream=rows[0].upstream)
+    verdict = f"{summary.passed} of {summary.passed + summary.failed} passed"
     left_out = f"{summary.unscored} unscored, in no score" if summary.unscored else "0 unscored"
-    yield " · ".join([verdict, mean, left_out])
-    unknown = f" (unknown for {summary.cost_unknown})" if summary.cost_unknown and summary.cost_usd is not None else ""
+    yield " · ".join([verdict, f"score {numbers.score(summary.mean_score)}", left_out])
+    tokens = summary.tokens if any(row.tokens for row in rows) else None
+    known = [row.cost.total_usd for row in rows if row.cost.total_usd is not None]
+    unknown = f" (unknown for {len(rows) - len(known)})" if known and len(known) < len(rows) else ""
     yield " · ".join(
         [
-            f"tokens {numbers.count(summary.input_tokens)} in, {numbers.count(summary.output_tokens)} out",
-            f"cost {numbers.cost(summary.cost_usd)}{unknown}",
-            f"agent time {numbers.duration(summary.wall_ms)}",
+            f"tokens {numbers.count(tokens and tokens.total - tokens.output)} in",
+            f"{numbers.count(tokens and tokens.output)} out",
+            f"cost {numbers.cost(sum(known) if known else None)}{unknown}",
+            f"agent time {numbers.duration(sum(row.timing.wall_ms for row in rows))}",
         ]
     )
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from benchflow.errors import InputError
 from benchflow.report import numbers
-from benchflow.report.summary import Summary, summarize
 from benchflow.report.text import one_line
+from benchflow.runner.gate import Summary, summarize
 from benchflow.store import StoredRun
 
 if TYPE_CHECKING:
@@ -39,15 +39,16 @@ def describe_run(run: StoredRun, is_alive: Callable[[StoredRun], bool]) -> RunLi
         rows, unfinished, started, error = run.rows, len(run.open_trials), _started(run), None
     except InputError as exc:
         rows, unfinished, started, error = [], 0, None, str(exc)
+    upstreams = sorted({row.upstream for row in rows})
     return RunLine(
         run_id=run.id,
         run_dir=str(run.folder.resolve()),
         started_at=started,
         state="unreadable" if error else "running" if is_alive(run) else "interrupted" if unfinished else "ended",
         agents=sorted({row.agent for row in rows}),
-        upstreams=sorted({row.upstream for row in rows}),
+        upstreams=upstreams,
         open=unfinished,
-        summary=summarize(rows),
+        summary=summarize(rows, planned=len(rows) + unfinished, upstream=", ".join(upstreams)),
         error=error,
     )
 
@@ -77,7 +78,7 @@ def print_runs(console: "Console", lines: Sequence[RunLine]) -> None:
             one_line(", ".join(line.upstreams)),
             f"{summary.passed}/{summary.passed + summary.failed}",
             str(summary.unscored),
-            numbers.score(summary.score),
+            numbers.score(summary.mean_score),
         )
     console.print(table)
     for line in lines:
