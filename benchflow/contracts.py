@@ -137,7 +137,7 @@ class ToolCallBreakdown:
     """Calls with the same name and arguments as the failed call before them."""
     error_rate: float | None = None
     """failed / total; None without calls."""
-    records: Sequence[ToolCallRecord] = ()
+    records: tuple[ToolCallRecord, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +361,7 @@ class ScorerResult:
     """Every check passed; None if unscored."""
     passed: int
     total: int
-    details: Sequence[ScorerCheckResult]
+    details: tuple[ScorerCheckResult, ...]
     output_valid: bool = True
     """The agent said something."""
     error: str | None = None

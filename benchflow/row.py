@@ -1,6 +1,6 @@
 """The profile row: the one-line record of a trial, and its JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -56,7 +56,7 @@ class ProfileRow:
     score: float | None
     checks_passed: int
     checks_total: int
-    check_details: Sequence[ScorerCheckResult]
+    check_details: tuple[ScorerCheckResult, ...]
     output_valid: bool
     provider: str
     session_id: str | None

@@ -37,7 +37,7 @@ class ProfileRunner:
 
     async def _work(self, waiting: Iterator[Trial]) -> None:
         for trial in waiting:
-            self.progress.trial_started(trial.key)
+            self.progress.trial_started(trial)
             row = await run_trial(trial, self.stage_of(trial))
             self.folder.append_row(row)
             self.folder.record(trial.key, row.tries, "ended")
