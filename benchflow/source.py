@@ -41,8 +41,8 @@ def files_beside(manifest: Path) -> list[SourceFile]:
         if len(files) > _MOST_FILES or size > _MOST_BYTES:
             raise InputError(
                 f"{manifest}: its folder holds more than {_MOST_FILES:,} files or {_MOST_BYTES // 2**20} MiB, and all "
-                'of it would be copied into the install; move the manifest to a folder of its own, or say `source = "."` '
-                "if that folder is a git checkout of the agent"
+                "of it would be copied into the install; move the manifest to a folder of its own, or say "
+                '`source = "."` if that folder is a git checkout of the agent'
             )
     return _without_notes(files, folder)
 

@@ -1,4 +1,5 @@
 import json
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -86,13 +87,15 @@ def test_every_valid_public_manifest_round_trips(
 
 
 @given(st.dictionaries(names, st.integers() | st.text() | st.booleans() | st.lists(st.integers()), max_size=3))
-def test_any_toml_is_loaded_or_an_input_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+def test_any_key_of_anything_is_an_input_error(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     folder = tmp_path_factory.mktemp("agent")
-    write(folder, {**data, **MINIMAL} if len(data) % 2 else data)
-    try:
-        load_manifest(folder)
-    except InputError as error:
-        assert str(folder) in str(error)
+    write(folder, {**MINIMAL, **data})
+
+    if data:
+        with pytest.raises(InputError, match=re.escape(str(folder))):
+            load_manifest(folder)
+    else:
+        assert load_manifest(folder).name == "x"
 
 
 def test_defaults_of_a_minimal_manifest(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ def test_wrong_manifest_is_an_error_that_names_file_and_key(
 def test_missing_key_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, {key: value for key, value in MINIMAL.items() if key != "launch_cmd"})
 
-    with pytest.raises(InputError, match="launch_cmd.* missing"):
+    with pytest.raises(InputError, match=r"launch_cmd.* missing"):
         load_manifest(path)
 
 
