@@ -1,4 +1,4 @@
-"""The programs that a scenario brings: a Python with nothing but the packages that `[tools]` names, made once and shared.
+"""The programs that a scenario brings: a Python with only the packages that `[tools]` names, made once and shared.
 
 The agent, the solution and the checks find the same one on their PATH, outside of the workspace.
 """
@@ -43,34 +43,56 @@ class Toolchain:
         return (str(self.folder / "bin"), *SYSTEM_PATH)
 
     def agent_path(self, entries: Sequence[str]) -> tuple[str, ...]:
-        """Return an agent's PATH with this toolchain: first where the scenario needs its packages, else last, so that an
-        agent that is started with a `python` of its own finds that.
+        """Return an agent's PATH with this toolchain: first where the scenario needs its packages, else last.
+
+        Last, because an agent may be started by a `python` of its own.
         """
         own = str(self.folder / "bin")
         return (own, *entries) if self.required else (*entries, own)
 
 
-async def open_toolchain(tools: Tools, home: Home) -> Toolchain:
-    """Return the toolchain, made first where it is not there yet. Raises InputError if a package cannot be had."""
-    python = Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
-    known = "\0".join([str(python), sys.version, *sorted(tools.python)])
-    folder = home.tools / f"python-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
-    if not (folder / _COMPLETE).exists():
-        await anyio.to_thread.run_sync(_make_once, folder, python, tools.python, home)
+class Toolchains:
+    """The toolchains of a run, each looked for once."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._found: dict[Tools, Toolchain] = {}
+
+    async def of(self, tools: Tools) -> Toolchain:
+        """Return the toolchain, made first where it is not there yet. Raises InputError if a package cannot be had."""
+        if tools not in self._found:
+            folder = self._home.tools / f"python-{_key(tools)}"
+            if not (folder / _COMPLETE).exists():
+                await anyio.to_thread.run_sync(_make_once, folder, tools.python, self._home)
+            self._found[tools] = _toolchain(folder, required=bool(tools.python))
+        return self._found[tools]
+
+
+def _toolchain(folder: Path, *, required: bool) -> Toolchain:
     binds = [Bind(source=folder)]
     if not Path(sys.base_prefix).is_relative_to("/usr"):
         binds.append(Bind(source=Path(sys.base_prefix)))
-    return Toolchain(folder=folder, binds=tuple(binds), required=bool(tools.python))
+    return Toolchain(folder=folder, binds=tuple(binds), required=required)
 
 
-def _make_once(folder: Path, python: Path, packages: Sequence[str], home: Home) -> None:
+def _interpreter() -> Path:
+    """Return the interpreter below any virtual environment that this process runs in."""
+    return Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
+
+
+def _key(tools: Tools) -> str:
+    known = "\0".join([str(_interpreter()), sys.version, *sorted(tools.python)])
+    return hashlib.sha256(known.encode()).hexdigest()[:16]
+
+
+def _make_once(folder: Path, packages: Sequence[str], home: Home) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another BenchFlow may be making it: wait for it
         if (folder / _COMPLETE).exists():
             return
         shutil.rmtree(folder, ignore_errors=True)
-        _make_environment(folder, python)
+        _make_environment(folder, _interpreter())
         if packages:
             _install(folder, packages, home)
         (folder / _COMPLETE).touch()
@@ -88,7 +110,7 @@ def _make_environment(folder: Path, python: Path) -> None:
 
 
 def _install(folder: Path, packages: Sequence[str], home: Home) -> None:
-    """Install packages as wheels, so that no code of theirs runs here: with uv, or with pip where only pip is set up."""
+    """Install packages as wheels, so that no code of theirs runs here; with pip where only pip knows the registry."""
     failures: list[str] = []
     for command in _installers(folder / "bin" / "python"):
         try:
@@ -108,17 +130,16 @@ def _install(folder: Path, packages: Sequence[str], home: Home) -> None:
             return
         failures.append(done.stdout.decode(errors="replace").strip()[-2_000:])
     raise InputError(
-        f"[tools] python: {', '.join(packages)} cannot be installed; check the names, the versions and the connection to "
-        f"the package registry:\n" + "\n".join(failures)
+        f"[tools] python: {', '.join(packages)} cannot be installed; check the names, the versions and the connection "
+        f"to the package registry:\n" + "\n".join(failures)
     )
 
 
 def _installers(python: Path) -> list[list[str]]:
     import uv
 
-    found = [[uv.find_uv_bin(), "pip", "install", "--quiet", "--no-build", "--no-config", "--python", str(python)]]
+    found = [[uv.find_uv_bin(), "pip", "install", "--quiet", "--no-build", "--python", str(python)]]
     if importlib.util.find_spec("pip"):
-        found.append(
-            [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--only-binary=:all:"]
-        )
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        found.append([*pip, "install", "--quiet", "--only-binary=:all:"])
     return found

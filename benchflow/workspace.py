@@ -1,4 +1,4 @@
-"""The folder that an agent works in: made as the scenario says, read safely afterwards, and compared with what it was."""
+"""The folder that an agent works in: made as the scenario says, read safely, and compared with what it was."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,7 +12,7 @@ from benchflow.errors import TrialError
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, files_below
 from benchflow.snapshot import Snapshot, copy_tree, open_regular, take_snapshot
-from benchflow.toolchain import Toolchain
+from benchflow.toolchain import Toolchain, Toolchains
 
 MAX_READ = 16 * 1024 * 1024
 """Bytes of a file that a check reads; a larger one cannot be judged by its text."""
@@ -27,7 +27,7 @@ class Workspace:
     """What was there before the agent started."""
 
     def read_bytes(self, path: str, limit: int = MAX_READ) -> bytes | None:
-        """Return a file's content. None: there is no such regular file inside the workspace, or it is above the limit."""
+        """Return a file's content. None: no such regular file is inside the workspace, or it is above the limit."""
         real = self._locate(path)
         descriptor = open_regular(real) if real else None
         if descriptor is None:
@@ -47,7 +47,7 @@ class Workspace:
         return real is not None and real.is_file()
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a file whole, with its folders. Raises TrialError(`setup`) where a link would lead out of the workspace."""
+        """Write a file whole, with its folders. Raises TrialError(`setup`) where a link leads out of the workspace."""
         target = self.path / path
         if self._locate(path) is None:
             raise TrialError("setup", f"{path}: leads out of the workspace")
@@ -89,13 +89,11 @@ class Workspace:
         return real if real.is_relative_to(root) else None
 
 
-async def prepare_workspace(
-    scenario: Scenario, folder: Path, sandbox: Sandbox, toolchain: Toolchain | None = None
-) -> Workspace:
+async def prepare_workspace(scenario: Scenario, folder: Path, sandbox: Sandbox, toolchains: Toolchains) -> Workspace:
     """Make `<folder>/workspace` as the scenario describes it, and remember what is in it.
 
-    `toolchain` is what the setup has on its PATH; a scenario without setup needs none. Raises InputError for a link out of
-    the scenario, TrialError(`setup`) where its setup fails, TrialError(`sandbox`) where it cannot be run.
+    Raises InputError for a link out of the scenario and for a tool that cannot be had, TrialError(`setup`) where its
+    setup fails, TrialError(`sandbox`) where it cannot be run.
     """
     path = folder / "workspace"
     path.mkdir(parents=True)
@@ -104,7 +102,7 @@ async def prepare_workspace(
         return Workspace(path=path, pristine={})
     await anyio.to_thread.run_sync(_fill, scenario, path)
     if described.setup:
-        await _set_up(scenario, path, sandbox, toolchain)
+        await _set_up(scenario, path, sandbox, await toolchains.of(scenario.tools))
     return Workspace(path=path, pristine=await anyio.to_thread.run_sync(take_snapshot, path))
 
 
@@ -119,8 +117,7 @@ def _fill(scenario: Scenario, path: Path) -> None:
         (path / name).write_text(text, encoding="utf-8")
 
 
-async def _set_up(scenario: Scenario, path: Path, sandbox: Sandbox, toolchain: Toolchain | None) -> None:
-    assert toolchain is not None, "a scenario with a setup needs a toolchain"
+async def _set_up(scenario: Scenario, path: Path, sandbox: Sandbox, toolchain: Toolchain) -> None:
     with fresh_folders(path, path.parent) as folders:
         result = await run_command(
             f"set -e\n{scenario.workspace.setup}",

@@ -1,0 +1,1 @@
+"""Scorers: what turns the outcome of a trial into a verdict."""

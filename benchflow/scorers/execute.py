@@ -1,0 +1,88 @@
+"""Judges `command` checks: bash lines that run on a copy of the workspace, with hidden files that the agent never saw.
+
+The environment trusts nothing of the workspace: no configuration, start-up file, cached bytecode or program of it is
+taken before ours.
+"""
+
+import shutil
+from pathlib import Path
+
+import anyio.to_thread
+
+from benchflow.checks import Command
+from benchflow.commands import CommandResult, fresh_folders, run_command
+from benchflow.sandbox.interface import Bind, Folders, Sandbox
+from benchflow.scorers.inspect import ACTUAL_KEPT, Finding
+from benchflow.toolchain import Toolchain
+from benchflow.workspace import Workspace
+
+HARNESS = Path(__file__).parent / "harness"
+"""Python modules that commands of checks can import."""
+
+_GIT_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.attributesFile": "/dev/null",
+    "core.pager": "cat",
+    "protocol.ext.allow": "never",
+    "safe.directory": "*",
+}
+
+
+async def execute(
+    check: Command, workspace: Workspace, *, checks_folder: Path | None, sandbox: Sandbox, toolchain: Toolchain
+) -> Finding:
+    """Run the command and judge how it ended. Raises TrialError where it could not be run at all."""
+    with fresh_folders(workspace.path, workspace.path.parent) as scratch:
+        place = scratch.tmp.parent
+        folders = Folders(workspace=place / "workspace", home=scratch.home, tmp=scratch.tmp)
+        await anyio.to_thread.run_sync(_lay_out, workspace, folders, checks_folder)
+        result = await run_command(
+            check.run,
+            sandbox=sandbox,
+            folders=folders,
+            toolchain=toolchain,
+            timeout_s=check.timeout_s,
+            env=_environment(place / "checks", sandbox.inside(folders).tmp),
+            binds=(Bind(source=place / "checks"), Bind(source=HARNESS)),
+        )
+    return _judge(check, result)
+
+
+def _lay_out(workspace: Workspace, folders: Folders, checks_folder: Path | None) -> None:
+    """Copy the workspace and the hidden checks: what one command does to them, no other sees."""
+    workspace.copy_to(folders.workspace)
+    checks = folders.workspace.parent / "checks"
+    if checks_folder is None:
+        checks.mkdir()
+    else:
+        shutil.copytree(checks_folder, checks, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _environment(checks: Path, tmp: str) -> dict[str, str]:
+    git = {"GIT_CONFIG_COUNT": str(len(_GIT_SETTINGS))}
+    for number, (key, value) in enumerate(_GIT_SETTINGS.items()):
+        git |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return {
+        "BENCHFLOW_CHECKS": str(checks),
+        "PYTHONPATH": str(HARNESS),
+        "PYTHONSAFEPATH": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONPYCACHEPREFIX": f"{tmp}/pycache",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        **git,
+    }
+
+
+def _judge(check: Command, result: CommandResult) -> Finding:
+    expected = f"exit code {check.exit_code}" + ("" if check.prints is None else f" and {check.prints!r} printed")
+    ended = f"not done after {check.timeout_s:g} s" if result.exit_code is None else f"exit code {result.exit_code}"
+    passed = result.exit_code == check.exit_code and (check.prints is None or check.prints in result.output)
+    return Finding(passed=passed, actual=f"{ended}\n{result.tail(ACTUAL_KEPT - 80)}".strip(), expected=expected)
