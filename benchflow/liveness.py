@@ -28,6 +28,12 @@ def owner_lives(folder: Path) -> bool:
     return _started(pid) == since
 
 
+def run_lives(run_id: str, scratch: Path) -> bool:
+    """Tell whether the process that makes a run still runs: it owns the run's scratch folder until its end."""
+    folder = scratch / run_id
+    return folder.is_dir() and owner_lives(folder)
+
+
 def _is_new(folder: Path) -> bool:
     try:
         return time.time() - folder.stat().st_mtime < _UNCLAIMED_S

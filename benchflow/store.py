@@ -40,23 +40,13 @@ class StoredTrial:
     row: ProfileRow | None
     """None: it has not ended, or BenchFlow was killed before it could say how."""
 
-    @property
-    def last_try(self) -> Path:
-        """Folder of the last try. Raises InputError where there is none."""
+    def try_folder(self, attempt: int | None = None) -> Path:
+        """Return the folder of a try; None: of the last one. Raises InputError where there is none."""
         if not self.tries:
             raise InputError(f"{self.folder}: nothing was recorded of this trial")
-        return self.folder / f"try-{self.tries[-1]}"
-
-    @property
-    def workspace(self) -> Path | None:
-        """The kept workspace of the last try; None: it was not kept."""
-        folder = self.folder / f"try-{self.tries[-1]}" / "workspace" if self.tries else None
-        return folder if folder and folder.is_dir() else None
-
-    @property
-    def verdict(self) -> ProfileRow | None:
-        """The row, or the last try's own where the run was ended before it took the trial's."""
-        return self.row or (read_result(self.last_try) if self.tries else None)
+        if attempt is not None and attempt not in self.tries:
+            raise InputError(f"{self.key}: has no try {attempt}; it has {', '.join(map(str, self.tries))}")
+        return self.folder / f"try-{attempt or self.tries[-1]}"
 
 
 @dataclass(frozen=True)

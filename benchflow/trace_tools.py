@@ -112,7 +112,7 @@ def breakdown(calls: Sequence[ToolCall]) -> ToolCallBreakdown:
         failed=failed,
         retried=_count_retried(calls),
         error_rate=failed / len(calls) if calls else None,
-        records=[call.record() for call in calls],
+        records=tuple(call.record() for call in calls),
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from stored import entry, make_row, make_unscored, try_folder, write_json, write_run
 
 from benchflow.errors import InputError
-from benchflow.store import Store, StoredRun, table_order
+from benchflow.store import Store, StoredRun, read_result, table_order
 
 
 def test_a_run_is_found_by_id_beginning_path_and_last(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_an_interrupted_trial_has_the_row_of_its_last_try(tmp_path: Path) -> Non
 
     trial = StoredRun(run).trial("open")
 
-    assert (trial.row, trial.verdict, trial.tries) == (None, cancelled, (1, 2))
+    assert (trial.row, trial.tries, read_result(trial.try_folder())) == (None, (1, 2), cancelled)
 
 
 def test_tries_are_ordered_by_number(tmp_path: Path) -> None:
@@ -110,7 +110,11 @@ def test_tries_are_ordered_by_number(tmp_path: Path) -> None:
     for attempt in (2, 10, 3):
         try_folder(run, "open", attempt)
 
-    assert StoredRun(run).trial("open").last_try.name == "try-10"
+    trial = StoredRun(run).trial("open")
+
+    assert (trial.try_folder().name, trial.try_folder(3).name) == ("try-10", "try-3")
+    with pytest.raises(InputError, match="has no try 4; it has 1, 2, 3, 10"):
+        trial.try_folder(4)
 
 
 def test_a_trial_without_a_folder_says_so(tmp_path: Path) -> None:
@@ -118,7 +122,7 @@ def test_a_trial_without_a_folder_says_so(tmp_path: Path) -> None:
     (run / "journal.jsonl").write_bytes(entry("gone", "started"))
 
     with pytest.raises(InputError, match="nothing was recorded"):
-        _ = StoredRun(run).trial("gone").last_try
+        StoredRun(run).trial("gone").try_folder()
 
 
 def test_rows_are_in_one_order_however_they_ended() -> None:

@@ -4,6 +4,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from textwrap import fill
@@ -28,22 +29,47 @@ UNTRUSTED = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """A row in the table."""
+
+    number: int
+    name: str
+    """The scenario, with the number of the repetition where there are several."""
+    row: ProfileRow
+    verdict: Verdict
+
+
 def print_run(console: "Console", rows: Sequence[ProfileRow], run: str) -> None:
     """Print the tables of a run's rows, their sums, and below them why each row that is no pass is none.
 
     `run` is what names the run on a command line.
     """
-    ordered = list(enumerate(table_order(rows), start=1))
-    for _, cell in groupby(ordered, key=lambda item: _cell(item[1])):
-        numbered = list(cell)
-        console.print(_headline(numbered[0][1]), style="bold", soft_wrap=True)
-        console.print(_table(numbered, console.width))
-        for line in _sums([row for _, row in numbered]):
-            console.print(line)
+    lines = _lines(rows)
+    for _, cell in groupby(lines, key=lambda line: _cell(line.row)):
+        group = list(cell)
+        console.print(headline(group[0].row), style="bold", soft_wrap=True)
+        console.print(_table(group, console.width))
+        for text in _sums([line.row for line in group]):
+            console.print(text)
         console.print()
     if any(row.isolation == "process" for row in rows):
-        console.print(UNTRUSTED, style="yellow")
-    _print_problems(console, ordered, run)
+        console.print(fill(UNTRUSTED, console.width) + "\n", style="yellow")
+    _print_problems(console, lines, run)
+
+
+def _lines(rows: Sequence[ProfileRow]) -> list[_Line]:
+    times = Counter((_cell(row), row.scenario_id) for row in rows)
+    return [
+        _Line(
+            number=number,
+            name=one_line(row.scenario_id)
+            + (f" #{row.iteration + 1}" if times[_cell(row), row.scenario_id] > 1 else ""),
+            row=row,
+            verdict=judge(row),
+        )
+        for number, row in enumerate(table_order(rows), start=1)
+    ]
 
 
 def run_argument(folder: Path) -> str:
@@ -73,13 +99,13 @@ def _cell(row: ProfileRow) -> tuple[str, ...]:
     return (row.agent, row.upstream, row.model, row.mode, row.isolation)
 
 
-def _headline(row: ProfileRow) -> str:
+def headline(row: ProfileRow) -> str:
     version = f" {one_line(row.agent_version)}" if row.agent_version else ""
     mode = [f"mode {one_line(row.mode)}"] if row.mode != "baseline" else []
     return " · ".join([one_line(row.agent) + version, upstream_label(row), *mode, row.isolation])
 
 
-def _table(numbered: Sequence[tuple[int, ProfileRow]], width: int) -> "Table":
+def _table(lines: Sequence[_Line], width: int) -> "Table":
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -90,11 +116,9 @@ def _table(numbered: Sequence[tuple[int, ProfileRow]], width: int) -> "Table":
     table.add_column("outcome", no_wrap=True)
     for name in ("score", "checks", "turns", "tools", "in", "out", "cost", "wall"):
         table.add_column(name, justify="right", no_wrap=True)
-    repeated = {name for name, times in Counter(row.scenario_id for _, row in numbered).items() if times > 1}
-    for number, row in numbered:
-        verdict = judge(row)
-        name = one_line(row.scenario_id) + (f" #{row.iteration + 1}" if row.scenario_id in repeated else "")
-        table.add_row(str(number), name, Text(_outcome(verdict, width), STYLES[verdict.word]), *_figures(row))
+    for line in lines:
+        outcome = Text(_outcome(line.verdict, width), STYLES[line.verdict.word])
+        table.add_row(str(line.number), line.name, outcome, *_figures(line.row))
     return table
 
 
@@ -109,8 +133,8 @@ def _figures(row: ProfileRow) -> Iterator[str]:
     yield f"{row.checks_passed}/{row.checks_total}" if row.success is not None else f"-/{row.checks_total}"
     yield str(row.agent_turns)
     yield str(row.tool_calls.total)
-    yield numbers.count(tokens.total - tokens.output if tokens else None)
-    yield numbers.count(tokens.output if tokens else None)
+    yield numbers.prompt_tokens(tokens)
+    yield numbers.count(tokens and tokens.output)
     yield numbers.cost(row.cost.total_usd)
     yield numbers.duration(row.timing.wall_ms)
 
@@ -119,28 +143,26 @@ def _sums(rows: Sequence[ProfileRow]) -> Iterator[str]:
     summary = summarize(rows, planned=len(rows), upstream=rows[0].upstream)
     verdict = f"{summary.passed} of {summary.passed + summary.failed} passed"
     left_out = f"{summary.unscored} unscored, in no score" if summary.unscored else "0 unscored"
-    yield " · ".join([verdict, f"score {numbers.score(summary.mean_score)}", left_out])
+    yield " · ".join([verdict, f"mean score {numbers.score(summary.mean_score)}", left_out])
     tokens = summary.tokens if any(row.tokens for row in rows) else None
     known = [row.cost.total_usd for row in rows if row.cost.total_usd is not None]
     unknown = f" (unknown for {len(rows) - len(known)})" if known and len(known) < len(rows) else ""
     yield " · ".join(
         [
-            f"tokens {numbers.count(tokens and tokens.total - tokens.output)} in",
-            f"{numbers.count(tokens and tokens.output)} out",
+            f"tokens {numbers.in_out(tokens)}",
             f"cost {numbers.cost(sum(known) if known else None)}{unknown}",
             f"agent time {numbers.duration(sum(row.timing.wall_ms for row in rows))}",
         ]
     )
 
 
-def _print_problems(console: "Console", ordered: Sequence[tuple[int, ProfileRow]], run: str) -> None:
+def _print_problems(console: "Console", lines: Sequence[_Line], run: str) -> None:
     from rich.text import Text
 
-    for number, row in ordered:
-        verdict = judge(row)
+    for line in lines:
+        verdict = line.verdict
         if verdict.reason is None:
             continue
-        name = Text(f"{number} {one_line(row.scenario_id)}: ", "bold")
-        console.print(name.append(verdict.label, STYLES[verdict.word]))
+        console.print(Text(f"{line.number} {line.name}: ", "bold").append(verdict.label, STYLES[verdict.word]))
         console.print(fill(verdict.reason, console.width, initial_indent="  ", subsequent_indent="  "))
-        console.print(f"  benchflow show {run} {trial_argument(row.trial)}\n", style="cyan", soft_wrap=True)
+        console.print(f"  benchflow show {run} {trial_argument(line.row.trial)}\n", style="cyan", soft_wrap=True)

@@ -1,5 +1,7 @@
 """How numbers are written for people: short, with their unit, and `?` where they are not known."""
 
+from benchflow.contracts import TokenBreakdown
+
 UNKNOWN = "?"
 
 
@@ -16,6 +18,16 @@ def count(value: int | None) -> str:
         if scaled < 999.5:
             return f"{scaled:.0f}{unit}"
     return f"{value:.0e}"
+
+
+def in_out(tokens: TokenBreakdown | None) -> str:
+    """Write how many tokens went in, cache reads and writes included, and how many came out."""
+    return f"{prompt_tokens(tokens)} in, {count(tokens and tokens.output)} out"
+
+
+def prompt_tokens(tokens: TokenBreakdown | None) -> str:
+    """Write how many tokens went in, cache reads and writes included."""
+    return count(tokens.total - tokens.output if tokens else None)
 
 
 def cost(usd: float | None) -> str:

@@ -1,14 +1,16 @@
 """The list of stored runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchflow.errors import InputError
+from benchflow.liveness import run_lives
 from benchflow.report import numbers
 from benchflow.report.text import one_line
 from benchflow.runner.gate import Summary, summarize
-from benchflow.store import StoredRun
+from benchflow.store import Store, StoredRun
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +35,12 @@ class RunLine:
     """Why it cannot be read."""
 
 
-def describe_run(run: StoredRun, is_alive: Callable[[StoredRun], bool]) -> RunLine:
+def list_runs(store: Store, scratch: Path) -> list[RunLine]:
+    """Return a line for each run, the newest last. `scratch` is where runs that still run have their folders."""
+    return [describe_run(run, scratch) for run in store.runs()]
+
+
+def describe_run(run: StoredRun, scratch: Path) -> RunLine:
     """Make a run's line. A file that cannot be read spoils its own line only."""
     try:
         rows, unfinished, started, error = run.rows, len(run.open_trials), _started(run), None
@@ -44,13 +51,31 @@ def describe_run(run: StoredRun, is_alive: Callable[[StoredRun], bool]) -> RunLi
         run_id=run.id,
         run_dir=str(run.folder.resolve()),
         started_at=started,
-        state="unreadable" if error else "running" if is_alive(run) else "interrupted" if unfinished else "ended",
+        state="unreadable" if error else _state(run, unfinished, scratch),
         agents=sorted({row.agent for row in rows}),
         upstreams=upstreams,
         open=unfinished,
         summary=summarize(rows, planned=len(rows) + unfinished, upstream=", ".join(upstreams)),
         error=error,
     )
+
+
+def _state(run: StoredRun, unfinished: int, scratch: Path) -> State:
+    if run_lives(run.id, scratch):
+        return "running"
+    return "interrupted" if unfinished else "ended"
+
+
+def run_value(run: StoredRun) -> dict[str, Any]:
+    """Return a stored run as the one JSON object that stands for a run everywhere."""
+    rows = run.rows
+    upstreams = sorted({row.upstream for row in rows})
+    return {
+        "run_id": run.id,
+        "run_dir": str(run.folder.resolve()),
+        "rows": rows,
+        "summary": summarize(rows, planned=len(run.keys), upstream=", ".join(upstreams)),
+    }
 
 
 def _started(run: StoredRun) -> str | None:

@@ -31,6 +31,14 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: max(0, limit - 1)] + "…"
 
 
+def block(text: str, prefix: str, width: int) -> str:
+    """Return `text` sanitized, each line behind `prefix` and folded to `width`, its own spaces kept."""
+    room = max(20, width - len(prefix))
+    lines = sanitize(text).expandtabs(4).split("\n")
+    folded = [line[at : at + room] for line in lines for at in range(0, max(1, len(line)), room)]
+    return "\n".join(prefix + line for line in folded)
+
+
 def tail(text: str, lines: int) -> str:
     """Return the last `lines` lines of `text`, sanitized; the first then says how many were left out."""
     every = sanitize(text).rstrip().split("\n")

@@ -1,0 +1,182 @@
+"""One trial as `benchflow show` tells it: its verdict, its checks, and its turns with their tool calls. Values only."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from benchflow.contracts import Event, TokenBreakdown
+from benchflow.gateway.message import Exchange
+from benchflow.row import ProfileRow
+from benchflow.store import StoredRun, StoredTrial, read_result
+from benchflow.trace import find_tool_calls
+from benchflow.trace_tools import ToolCall
+from benchflow.trajectory import Trajectory
+
+State = Literal["running", "ended", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallView:
+    """A tool call with what went in and what came out."""
+
+    id: str
+    name: str
+    title: str
+    kind: str
+    status: str
+    ms: float | None
+    input: Any
+    output: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnView:
+    """A turn: what the model said, and what came of the calls that it asked for."""
+
+    index: int
+    exchange: str
+    began_ms: float
+    duration_ms: float
+    tokens: TokenBreakdown | None
+    text: str
+    thought: str
+    calls: Sequence[CallView]
+    not_shown: Sequence[str]
+    """Tools that the model called and the agent never showed over ACP."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialView:
+    """All that is shown of a trial."""
+
+    run_id: str
+    trial: str
+    folder: Path
+    attempt: int
+    tries: Sequence[int]
+    state: State
+    workspace: Path | None
+    """Where the workspace was kept; None: it was not."""
+    row: ProfileRow | None
+    prompts: Sequence[str]
+    turns: Sequence[TurnView]
+    other_calls: Sequence[CallView]
+    """Calls that no turn asked for: the agent's own doing, or of a session whose exchanges the gateway did not see."""
+    messages: Sequence[str]
+    """What the agent said over ACP, where there are no turns to show it."""
+    errors: Sequence[str]
+
+
+def view_trial(run: StoredRun, trial: StoredTrial, *, alive: bool, attempt: int | None = None) -> TrialView:
+    """Read a trial's try: the last one, if no other is named. Raises InputError where nothing was recorded."""
+    folder = trial.try_folder(attempt)
+    number = attempt or trial.tries[-1]
+    trajectory = Trajectory(folder)
+    events = list(trajectory.events())
+    calls = find_tool_calls(events, trajectory.exchanges)
+    turns = _turns(trajectory.exchanges, calls)
+    shown = {turn.exchange for turn in turns}
+    result = read_result(folder)
+    workspace = folder / "workspace"
+    return TrialView(
+        run_id=run.id,
+        trial=trial.key,
+        folder=folder,
+        attempt=number,
+        tries=trial.tries,
+        state="ended" if result or trial.row else "running" if alive else "interrupted",
+        workspace=workspace if workspace.is_dir() else None,
+        row=result or (trial.row if number == trial.tries[-1] else None),
+        prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],
+        turns=turns,
+        other_calls=[_call(call) for call in calls if call.exchange not in shown],
+        messages=[] if turns else _messages(events),
+        errors=[_error(event) for event in events if event.type == "error" or event.data.get("error")],
+    )
+
+
+def _turns(exchanges: Iterable[Exchange], calls: Sequence[ToolCall]) -> list[TurnView]:
+    return [
+        _turn(exchange, exchange.turn, [call for call in calls if call.exchange == exchange.id])
+        for exchange in exchanges
+        if exchange.turn is not None
+    ]
+
+
+def _turn(exchange: Exchange, index: int, calls: Sequence[ToolCall]) -> TurnView:
+    asked = Counter(call.name for call in exchange.answer.tool_calls)
+    return TurnView(
+        index=index,
+        exchange=exchange.id,
+        began_ms=exchange.mono_ms,
+        duration_ms=exchange.duration_ms,
+        tokens=exchange.tokens,
+        text=exchange.answer.text,
+        thought=exchange.answer.thought,
+        calls=[_call(call) for call in calls],
+        not_shown=sorted((asked - Counter(call.name for call in calls)).elements()),
+    )
+
+
+def _call(call: ToolCall) -> CallView:
+    record = call.record()
+    return CallView(
+        id=call.id,
+        name=record.name,
+        title=call.title,
+        kind=call.kind,
+        status=call.status,
+        ms=record.ms,
+        input=call.raw_input,
+        output=output_text(call),
+    )
+
+
+def output_text(call: ToolCall) -> str:
+    """Return what came out of a call as text: what the agent showed of it, else its raw output."""
+    shown = [text for block in call.content if (text := _block_text(block))]
+    if shown:
+        return "\n".join(shown)
+    raw = call.raw_output
+    if isinstance(raw, dict):
+        raw = next((raw[key] for key in ("output", "stdout", "content", "text") if isinstance(raw.get(key), str)), raw)
+    return raw if isinstance(raw, str) else "" if raw is None else orjson.dumps(raw).decode()
+
+
+def _block_text(block: Any) -> str:
+    if not isinstance(block, dict):
+        return str(block)
+    content = block.get("content")
+    match block.get("type"):
+        case "diff":
+            return f"changed {block.get('path')}"
+        case "terminal":
+            return f"in terminal {block.get('terminalId')}"
+        case _:
+            text = content.get("text") if isinstance(content, dict) else content or block.get("text")
+            return text if isinstance(text, str) else ""
+
+
+def _messages(events: Iterable[Event]) -> list[str]:
+    """The agent's messages, their chunks joined: anything else that happens begins a new one."""
+    messages: list[str] = []
+    joined = False
+    for event in events:
+        if event.type != "agent_message":
+            joined = joined and event.type in ("usage", "notice", "unknown")
+            continue
+        text = str(event.data.get("text", ""))
+        if joined:
+            messages[-1] += text
+        else:
+            messages.append(text)
+        joined = True
+    return messages
+
+
+def _error(event: Event) -> str:
+    return str(event.data.get("message") or event.data.get("error"))

@@ -1,0 +1,152 @@
+"""One trial on a terminal: why it ended as it did, what the checks saw, and what happened in its turns."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import orjson
+from rich.text import Text
+
+from benchflow.contracts import ScorerCheckResult
+from benchflow.report import numbers
+from benchflow.report.console import STYLES, UNTRUSTED, headline
+from benchflow.report.text import block, head, one_line, tail
+from benchflow.report.trial import CallView, TrialView, TurnView
+from benchflow.report.verdict import describe_limit, judge
+from benchflow.row import ProfileRow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_ACTUAL_LINES = 20
+_OUTPUT_LINES = 12
+_TEXT_LINES = 12
+_LONGEST_INPUT = 400
+
+
+def print_trial(console: "Console", view: TrialView, argument: str) -> None:
+    """Print a trial. `argument` is what names run and trial on a command line."""
+    _print_verdict(console, view)
+    if view.row:
+        _print_checks(console, view.row.check_details)
+    _print_turns(console, view)
+    _print_paths(console, view, argument)
+
+
+def _print_verdict(console: "Console", view: TrialView) -> None:
+    row = view.row
+    console.print(one_line(view.trial), style="bold", soft_wrap=True)
+    if row is None:
+        why = "it runs" if view.state == "running" else "BenchFlow was ended before it could say how the trial ended"
+        console.print(f"no result: {why}", style="yellow")
+        return
+    verdict = judge(row)
+    console.print(headline(row), soft_wrap=True)
+    line = Text(verdict.label, STYLES[verdict.word])
+    console.print(line.append(f" · score {numbers.score(row.score)} · {_figures(row)}", "default"))
+    console.print(f"ended: {_ending(row)}", soft_wrap=True)
+    if verdict.reason:
+        console.print(fill(f"why: {verdict.reason}", console.width, subsequent_indent="     "))
+    if row.isolation == "process":
+        console.print(fill(UNTRUSTED, console.width), style="yellow")
+
+
+def _figures(row: ProfileRow) -> str:
+    return " · ".join(
+        [
+            f"{row.agent_turns} turns",
+            f"{row.tool_calls.total} tool calls",
+            numbers.in_out(row.tokens),
+            numbers.cost(row.cost.total_usd),
+            numbers.duration(row.timing.wall_ms),
+        ]
+    )
+
+
+def _ending(row: ProfileRow) -> str:
+    parts = [f"{row.completion_reason}{f' ({row.error_code})' if row.error_code else ''}"]
+    if row.stop_reason:
+        parts.append(f"the agent's stop reason: {one_line(row.stop_reason)}")
+    if row.limit:
+        parts.append(describe_limit(row.limit))
+    failed = row.exchanges.failed
+    if failed:
+        parts.append(f"{failed} model requests failed at the upstream")
+    return "; ".join(parts)
+
+
+def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> None:
+    if checks:
+        console.print("\nchecks", style="bold")
+    for check in checks:
+        word, style = ("ok  ", "green") if check.passed else ("FAIL", "red")
+        console.print(
+            Text(f"  {word} ", style).append(f"{one_line(check.id)}: {one_line(check.description)}", "default")
+        )
+        if check.passed:
+            continue
+        for name, text in (("error", check.error), ("expected", check.expected), ("actual", check.actual)):
+            if text is not None:
+                console.print(Text(f"       {name}", "dim"))
+                console.print(Text(block(tail(text, _ACTUAL_LINES), "         ", console.width)))
+
+
+def _print_turns(console: "Console", view: TrialView) -> None:
+    for prompt in view.prompts:
+        console.print("\nprompt", style="bold")
+        console.print(Text(block(head(prompt, _TEXT_LINES), "  ", console.width)))
+    for turn in view.turns:
+        _print_turn(console, turn)
+    if view.messages:
+        console.print("\nmessages of the agent", style="bold")
+        for message in view.messages:
+            console.print(Text(block(head(message, _TEXT_LINES), "  ", console.width)))
+    if view.other_calls:
+        console.print("\ntool calls that no captured exchange asked for", style="bold")
+        for call in view.other_calls:
+            _print_call(console, call)
+    if view.errors:
+        console.print("\nerrors", style="bold")
+        for error in view.errors:
+            console.print(Text(block(head(error, _TEXT_LINES), "  ", console.width), "yellow"))
+
+
+def _print_turn(console: "Console", turn: TurnView) -> None:
+    line = Text(f"\nturn {turn.index + 1}", "bold")
+    console.print(line.append(f"  {numbers.duration(turn.duration_ms)}  {numbers.in_out(turn.tokens)}", "not bold dim"))
+    if turn.thought.strip():
+        console.print(Text(block(head(turn.thought, _TEXT_LINES), "  ", console.width), "dim italic"))
+    if turn.text.strip():
+        console.print(Text(block(head(turn.text, _TEXT_LINES), "  ", console.width)))
+    for call in turn.calls:
+        _print_call(console, call)
+    if turn.not_shown:
+        names = ", ".join(one_line(name) for name in turn.not_shown)
+        console.print(Text(f"  called, and never shown by the agent: {names}", "yellow"))
+
+
+def _print_call(console: "Console", call: CallView) -> None:
+    styles = {"completed": "green", "failed": "red"}
+    line = Text("  > ").append(one_line(call.name, 40), "bold")
+    if call.title and call.title != call.name:
+        line.append(f" {one_line(call.title, 80)}")
+    line.append(f"  {call.status}", styles.get(call.status, "yellow"))
+    line.append(f" {numbers.duration(call.ms)}" if call.ms is not None else " (never closed)", "dim")
+    console.print(line)
+    if call.input not in (None, {}, ""):
+        text = call.input if isinstance(call.input, str) else orjson.dumps(call.input).decode()
+        console.print(Text(block(one_line(text, _LONGEST_INPUT), "      ", console.width), "cyan"))
+    if call.output.strip():
+        console.print(Text(block(tail(call.output, _OUTPUT_LINES), "    | ", console.width), "dim"))
+
+
+def _print_paths(console: "Console", view: TrialView, argument: str) -> None:
+    console.print(f"\nfiles: {shlex.quote(os.path.relpath(view.folder))}", soft_wrap=True)
+    if len(view.tries) > 1:
+        others = ", ".join(str(number) for number in view.tries if number != view.attempt)
+        console.print(f"this is try {view.attempt}; others, shown with --try: {others}")
+    console.print(f"more: benchflow show {argument} --diff | --stderr | --raw acp | --raw llm", soft_wrap=True)
+    if view.workspace:
+        console.print(f"its workspace: benchflow shell {argument}", soft_wrap=True)

@@ -1,0 +1,219 @@
+"""A try's logs as one stream of events: ACP frames and model exchanges, joined on the run's clock.
+
+Reads files that were cut by a kill or are still being written, and keeps no more of the frames in memory than a line.
+"""
+
+import heapq
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchflow.contracts import Event, EventSource, EventType
+from benchflow.gateway.exchanges import RecordedExchange, read_exchanges
+from benchflow.gateway.message import Exchange, ToolResult
+from benchflow.session.projection import Projection
+
+ACP_LOG = "acp.ndjson"
+EXCHANGE_LOG = "llm.jsonl"
+
+_TOOL_UPDATE = re.compile(rb'"sessionUpdate"\s*:\s*"tool_call')
+_BLOCK = 1 << 20
+_OVERLAP = 64
+"""Longer than what is searched for, so that it is found where two blocks meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An event before it has a number."""
+
+    mono_ms: float
+    ts: str
+    type: EventType
+    source: EventSource
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The logs in one try's folder. Missing files are empty ones."""
+
+    folder: Path
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """The model exchanges in the order in which they began."""
+        return [recorded.exchange for recorded in self.recorded]
+
+    @cached_property
+    def recorded(self) -> list[RecordedExchange]:
+        """The same exchanges, with their bodies within reach."""
+        path = self.folder / EXCHANGE_LOG
+        found = read_exchanges(path) if path.exists() else ()
+        return sorted(found, key=lambda recorded: recorded.line["mono_ms"])
+
+    @cached_property
+    def shows_tools(self) -> bool:
+        """Whether the agent sent any tool update at all."""
+        path = self.folder / ACP_LOG
+        return path.exists() and _holds(path, _TOOL_UPDATE)
+
+    @cached_property
+    def session_id(self) -> str:
+        """ACP's id of the session; empty where there was none."""
+        frames = (entry.get("frame") for entry in read_entries(self.folder / ACP_LOG))
+        return next((found for frame in frames if (found := _session_id(frame))), "")
+
+    def events(self) -> Iterator[Event]:
+        """Yield all events in the order of the clock, numbered from 0."""
+        streams = [frame_moments(self.folder / ACP_LOG), sorted_moments(self.exchanges)]
+        if not self.shows_tools:
+            streams.append(derived_moments(self.recorded, self.exchanges))
+        session_id = self.session_id
+        for seq, moment in enumerate(heapq.merge(*streams, key=lambda moment: moment.mono_ms)):
+            yield Event(
+                seq=seq,
+                ts=moment.ts,
+                mono_ms=moment.mono_ms,
+                type=moment.type,
+                source=moment.source,
+                session_id=session_id,
+                data=moment.data,
+            )
+
+
+def read_entries(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the entries of an ACP log; a line that was cut is left out."""
+    if not path.exists():
+        return
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                yield orjson.loads(line)
+            except ValueError:
+                continue
+
+
+def frame_moments(path: Path) -> Iterator[Moment]:
+    """Yield what the frames of an ACP log mean, in order."""
+    projection = Projection()
+    for entry in read_entries(path):
+        frame = entry.get("frame")
+        event = projection.read(entry["dir"], frame) if frame is not None else None
+        if event is not None:
+            yield Moment(entry["mono_ms"], entry["ts"], event[0], "acp", event[1])
+
+
+def sorted_moments(exchanges: Sequence[Exchange]) -> list[Moment]:
+    """Return what exchanges mean, in the order of the clock: they may overlap."""
+    moments = [moment for exchange in exchanges for moment in exchange_moments(exchange)]
+    return sorted(moments, key=lambda moment: moment.mono_ms)
+
+
+def exchange_moments(exchange: Exchange) -> list[Moment]:
+    """Return what an exchange means: a completed main one is a turn, a failed one is an error, others are silent."""
+    ended_ms = round(exchange.mono_ms + exchange.duration_ms, 3)
+    ended_ts = later(exchange.ts, exchange.duration_ms)
+    if exchange.turn is not None:
+        begin = {"turn": exchange.turn, "exchange": exchange.id}
+        return [
+            Moment(exchange.mono_ms, exchange.ts, "turn_begin", "gateway", begin),
+            Moment(ended_ms, ended_ts, "turn_end", "gateway", _turn_end(exchange)),
+        ]
+    if exchange.succeeded:
+        return []
+    data = {"message": describe_failure(exchange), "exchange": exchange.id, "role": exchange.role}
+    return [Moment(ended_ms, ended_ts, "error", "gateway", data)]
+
+
+def derived_moments(recorded: Sequence[RecordedExchange], exchanges: Sequence[Exchange]) -> list[Moment]:
+    """Return the tool calls of an agent that shows none over ACP, from what the model asked for and got back.
+
+    A call begins where the turn that asked for it ends, and ends where the next turn brings its result to the model.
+    """
+    turns = [pair for pair in zip(recorded, exchanges, strict=True) if pair[1].turn is not None]
+    moments: list[Moment] = []
+    for (_, asking), after in zip_longest(turns, turns[1:]):
+        ended_ms = round(asking.mono_ms + asking.duration_ms, 3)
+        ended_ts = later(asking.ts, asking.duration_ms)
+        for call in asking.answer.tool_calls:
+            data = {"id": call.id, "title": call.name, "name": call.name, "raw_input": call.arguments}
+            moments.append(Moment(ended_ms, ended_ts, "tool_call", "derived", {**data, "status": "pending"}))
+        if after is not None:
+            begun = after[1]
+            moments.extend(
+                Moment(begun.mono_ms, begun.ts, "tool_call_update", "derived", _result_data(result))
+                for result in _new_results(after[0])
+            )
+    return moments
+
+
+def _new_results(recorded: RecordedExchange) -> list[ToolResult]:
+    """The tool results at the end of a request's conversation, after all that the model has said so far."""
+    results: list[ToolResult] = []
+    for message in reversed(recorded.parsed.messages if recorded.parsed else ()):
+        if message.role == "assistant":
+            break
+        results[:0] = message.tool_results
+    return results
+
+
+def _result_data(result: ToolResult) -> dict[str, Any]:
+    return {
+        "id": result.call_id,
+        "status": "failed" if result.is_error else "completed",
+        "content": [{"type": "content", "content": {"type": "text", "text": result.text}}],
+    }
+
+
+def describe_failure(exchange: Exchange) -> str:
+    """Say how an exchange that did not succeed ended."""
+    status = f"status {exchange.status}" if exchange.status is not None else "no answer"
+    said = f": {exchange.answer.error}" if exchange.answer.error else ""
+    return f"{exchange.role} model request: {status}, {exchange.end}{said}"
+
+
+def later(ts: str, ms: float) -> str:
+    """Return the wall time that is `ms` after `ts`, in the same form."""
+    moment = datetime.fromisoformat(ts) + timedelta(milliseconds=ms)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _turn_end(exchange: Exchange) -> dict[str, Any]:
+    answer = exchange.answer
+    return {
+        "turn": exchange.turn,
+        "exchange": exchange.id,
+        "tokens": vars(exchange.tokens).copy() if exchange.tokens else None,
+        "cost_usd": exchange.cost.total_usd,
+        "duration_ms": exchange.duration_ms,
+        "text": answer.text,
+        "thought": answer.thought,
+        "tool_calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.tool_calls],
+        "finish": answer.finish,
+    }
+
+
+def _session_id(frame: Any) -> str | None:
+    """The session id in a frame: a prompt's, an update's, or that of the response that made the session."""
+    for part in (frame.get("params"), frame.get("result")) if isinstance(frame, dict) else ():
+        found = part.get("sessionId") if isinstance(part, dict) else None
+        if isinstance(found, str):
+            return found
+    return None
+
+
+def _holds(path: Path, pattern: re.Pattern[bytes]) -> bool:
+    before = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            if pattern.search(before + block):
+                return True
+            before = block[-_OVERLAP:]
+    return False
