@@ -45,10 +45,11 @@ class ToolCall:
 
     def update(self, data: Mapping[str, Any], mono_ms: float) -> None:
         """Take what an event says of the call. What it does not say stays, and so does a final status."""
-        self.name = data.get("name") or self.name
-        self.title = data.get("title") or self.title
-        self.kind = data.get("kind") or self.kind
-        self.content = data.get("content") or self.content
+        self.name = _text(data.get("name")) or self.name
+        self.title = _text(data.get("title")) or self.title
+        self.kind = _text(data.get("kind")) or self.kind
+        content = data.get("content")
+        self.content = content if isinstance(content, list) and content else self.content
         self.raw_input = self.raw_input if data.get("raw_input") is None else data["raw_input"]
         self.raw_output = self.raw_output if data.get("raw_output") is None else data["raw_output"]
         status = _STATUSES.get(str(data.get("status")))
@@ -93,6 +94,11 @@ class ToolLedger:
             self._latest[id] = call
             self.calls.append(call)
         return call
+
+
+def _text(value: Any) -> str:
+    """Agents send anything where a text belongs."""
+    return value if isinstance(value, str) else ""
 
 
 def _is_new(call: ToolCall, event: Event) -> bool:

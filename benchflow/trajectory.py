@@ -126,7 +126,7 @@ def exchange_moments(exchange: Exchange) -> list[Moment]:
             Moment(exchange.mono_ms, exchange.ts, "turn_begin", "gateway", begin),
             Moment(ended_ms, ended_ts, "turn_end", "gateway", _turn_end(exchange)),
         ]
-    if exchange.succeeded:
+    if exchange.succeeded or exchange.kind != "generate":
         return []
     data = {"message": describe_failure(exchange), "exchange": exchange.id, "role": exchange.role}
     return [Moment(ended_ms, ended_ts, "error", "gateway", data)]
