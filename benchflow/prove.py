@@ -1,11 +1,17 @@
 """Proves that a scenario measures something: its solution passes, doing nothing does not, and repetitions agree."""
 
+import os
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import anyio
 
 from benchflow.contracts import ScorerContext, ScorerResult
 from benchflow.errors import InputError, TrialError
+from benchflow.home import Home
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, Solution
 from benchflow.scorers.checks import ChecksScorer
@@ -37,33 +43,63 @@ class Proof:
     """Why it did not pass."""
 
 
+def prove_all(
+    scenarios: Sequence[Scenario],
+    *,
+    home: Home,
+    wish: Literal["auto", "bubblewrap", "process"],
+    repetitions: int,
+    concurrency: int,
+    say: Callable[[str], None],
+) -> list[Proof]:
+    """Prove scenarios, several at a time, and say on the way what was taken and what was done."""
+
+    async def work() -> list[Proof]:
+        from benchflow.sandbox.choose import choose_sandbox
+
+        choice = await choose_sandbox(wish)
+        say(f"sandbox: {choice.sandbox.isolation} ({choice.reason})")
+        proofs: dict[str, Proof] = {}
+        slots = anyio.CapacityLimiter(concurrency)
+        home.scratch.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix="check-", dir=home.scratch))
+        (scratch / "pid").write_text(f"{os.getpid()}\n")  # whoever clears scratch folders leaves this one alone
+
+        async def one(scenario: Scenario, sandbox: Sandbox) -> None:
+            async with slots:
+                proof = await prove(
+                    scenario, sandbox=sandbox, toolchains=toolchains, scratch=scratch, repetitions=repetitions
+                )
+            proofs[scenario.id] = proof
+            say(f"{len(proofs)}/{len(scenarios)} {scenario.id}: {'ok' if proof.passed else 'FAILED'}")
+
+        toolchains = Toolchains(home)
+        try:
+            async with choice.sandbox as sandbox, anyio.create_task_group() as tasks:
+                for scenario in scenarios:
+                    tasks.start_soon(one, scenario, sandbox)
+        finally:
+            remove_tree(scratch)
+        return [proofs[scenario.id] for scenario in scenarios]
+
+    return anyio.run(work)
+
+
 async def prove(
     scenario: Scenario, *, sandbox: Sandbox, toolchains: Toolchains, scratch: Path, repetitions: int = 10
 ) -> Proof:
     """Carry out the solution, and nothing, and compare. `scratch` is where workspaces are made, and removed again."""
     solution = scenario.solution
     if solution is None:
-        return Proof(
-            scenario=scenario.id,
-            passed=False,
-            steps=0,
-            repetitions=0,
-            solved=None,
-            nothing=None,
-            reasons=("it has no solution; add [[solution.steps]] or solution.answer",),
-        )
+        return _unproven(scenario, "it has no solution; add [[solution.steps]] or solution.answer")
     attempts = _Attempts(scenario, sandbox, toolchains, scratch)
-    reasons: list[str] = []
+    broken: list[str] = []
     try:
-        solved = [await attempts.score(solution, reasons) for _ in range(repetitions)]
+        solved = [await attempts.score(solution, broken) for _ in range(repetitions)]
         nothing = await attempts.score(_NOTHING, [])
     except (TrialError, InputError) as exc:
-        reasons.append(str(exc))
-        return Proof(
-            scenario=scenario.id, passed=False, steps=len(solution.steps), repetitions=repetitions, solved=None,
-            nothing=None, reasons=tuple(dict.fromkeys(reasons)),
-        )  # fmt: skip
-    reasons += _solution_reasons(solved) + _nothing_reasons(nothing)
+        return _unproven(scenario, *broken, str(exc))
+    reasons = tuple(dict.fromkeys([*broken, *_solution_reasons(solved), *_nothing_reasons(nothing)]))
     return Proof(
         scenario=scenario.id,
         passed=not reasons,
@@ -71,7 +107,14 @@ async def prove(
         repetitions=repetitions,
         solved=solved[0].score,
         nothing=nothing.score,
-        reasons=tuple(dict.fromkeys(reasons)),
+        reasons=reasons,
+    )
+
+
+def _unproven(scenario: Scenario, *reasons: str) -> Proof:
+    steps = len(scenario.solution.steps) if scenario.solution else 0
+    return Proof(
+        scenario=scenario.id, passed=False, steps=steps, repetitions=0, solved=None, nothing=None, reasons=reasons
     )
 
 

@@ -15,6 +15,7 @@ from benchflow.contracts import Limits
 from benchflow.errors import InputError
 from benchflow.model import parse, suggest
 from benchflow.scenario_file import RunStep, ScenarioText, Solution, Tools, WriteStep
+from benchflow.snapshot import BYTECODE
 from benchflow.strict import read_toml
 
 __all__ = ["RunStep", "Scenario", "Solution", "Tools", "WriteStep", "find_scenarios", "load_scenario"]
@@ -77,7 +78,7 @@ def files_below(folder: Path) -> Iterator[Path]:
     """
     root = folder.resolve()
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        folders[:] = sorted(name for name in folders if name != BYTECODE)
         for name in sorted([*names, *(name for name in folders if (Path(place) / name).is_symlink())]):
             file = Path(place) / name
             if file.is_symlink() and not file.resolve().is_relative_to(root):

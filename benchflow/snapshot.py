@@ -17,6 +17,9 @@ CONTENT_KEPT = 256 * 1024
 TOTAL_KEPT = 16 * 1024 * 1024
 """Bytes kept of one folder altogether."""
 
+BYTECODE = "__pycache__"
+"""Name of the folders where Python keeps bytecode."""
+
 _BLOCK = 1 << 20
 
 
@@ -69,7 +72,7 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
         for item in items:
             path = f"{above}{item.name}"
             if item.is_dir(follow_symlinks=False):
-                if item.name != "__pycache__":
+                if item.name != BYTECODE:
                     folders.append((f"{path}/", item.path))
             else:
                 yield path, item
@@ -77,14 +80,17 @@ def walk(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a workspace: folders, files with their x bit, and links that stay inside. The rest is left out: what a link
-    leads to outside is no work of the agent's.
+    """Copy a workspace: folders, files with their x bit, and links that stay inside.
+
+    Left out are links to outside, which are no work of the agent's, and `__pycache__`, whose bytecode need not be that
+    of the source beside it.
     """
     root = source.resolve()
     target.mkdir(parents=True, exist_ok=True)
     for place, folders, names in os.walk(source):
         here = target / os.path.relpath(place, source)
-        for name in [*folders, *names]:
+        folders[:] = [name for name in folders if name != BYTECODE]
+        for name in [*folders, *(name for name in names if name != BYTECODE)]:
             origin, copy = Path(place, name), here / name
             mode = origin.lstat().st_mode
             if stat.S_ISDIR(mode):

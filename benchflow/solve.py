@@ -66,15 +66,19 @@ def trace_of(scenario: Scenario, solution: Solution) -> SessionTrace:
         for number, step in enumerate(solution.steps)
     )
     turn = Turn(
-        index=0, exchange="", started_ms=0.0, duration_ms=0.0, text=solution.answer, thought="", tool_calls=calls,
+        index=0,
+        exchange="",
+        started_ms=0.0,
+        duration_ms=0.0,
+        text=solution.answer,
+        thought="",
+        tool_calls=calls,
         tokens=None,
-    )  # fmt: skip
+    )
     return SessionTrace(
         session_id=scenario.id,
         events=(),
         turns=(turn,),
         tool_calls=ToolCallBreakdown(total=len(calls), records=calls),
-        summary=TraceSummary(
-            total_turns=1, total_tool_calls=len(calls), total_tokens=None, total_duration_ms=0.0
-        ),
+        summary=TraceSummary(total_turns=1, total_tool_calls=len(calls), total_tokens=None, total_duration_ms=0.0),
     )

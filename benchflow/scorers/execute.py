@@ -43,7 +43,7 @@ async def execute(
             folders=folders,
             toolchain=toolchain,
             timeout_s=check.timeout_s,
-            env=_environment(place / "checks", sandbox.inside(folders).tmp),
+            env=_environment(place / "checks"),
             binds=(Bind(source=place / "checks"), Bind(source=HARNESS)),
         )
     return _judge(check, result)
@@ -59,7 +59,7 @@ def _lay_out(workspace: Workspace, folders: Folders, checks_folder: Path | None)
         shutil.copytree(checks_folder, checks, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def _environment(checks: Path, tmp: str) -> dict[str, str]:
+def _environment(checks: Path) -> dict[str, str]:
     git = {"GIT_CONFIG_COUNT": str(len(_GIT_SETTINGS))}
     for number, (key, value) in enumerate(_GIT_SETTINGS.items()):
         git |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -68,7 +68,7 @@ def _environment(checks: Path, tmp: str) -> dict[str, str]:
         "PYTHONPATH": str(HARNESS),
         "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
-        "PYTHONPYCACHEPREFIX": f"{tmp}/pycache",
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",

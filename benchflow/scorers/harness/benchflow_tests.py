@@ -13,11 +13,9 @@ import argparse
 import ast
 import json
 import os
-import secrets
 import subprocess
 import sys
 import tempfile
-import unittest
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -60,7 +58,7 @@ def _test_names(file: Path) -> Iterable[str]:
 
 def _run_child(arguments: list[str]) -> dict[str, str] | None:
     """Return each test's outcome as the child reported it at its very end. None: it did not get there."""
-    word = secrets.token_hex(16)
+    word = os.urandom(16).hex()
     with tempfile.TemporaryFile() as file:
         command = [sys.executable, "-P", "-m", "benchflow_tests", "--report", str(file.fileno()), *arguments]
         subprocess.run(command, input=word, text=True, pass_fds=(file.fileno(),), check=False)
@@ -91,15 +89,15 @@ def _child(options: argparse.Namespace) -> int:
     return 0
 
 
-class _Canary(unittest.TestCase):
-    def test_that_must_fail(self) -> None:
-        self.assertEqual(1, 2)  # noqa: PT009 - what the tests beside it use
-
-
 def _with_unittest(files: list[Path], path: list[str]) -> dict[str, str]:
     import importlib.util
+    import unittest
 
     outcomes: dict[str, str] = {}
+
+    class Canary(unittest.TestCase):
+        def test_that_must_fail(self) -> None:
+            self.assertEqual(1, 2)  # noqa: PT009 - what the tests beside it use
 
     class Result(unittest.TestResult):
         def stopTest(self, test: unittest.TestCase) -> None:
@@ -118,11 +116,11 @@ def _with_unittest(files: list[Path], path: list[str]) -> dict[str, str]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(module))
-    suite.addTest(_Canary(CANARY))
+    suite.addTest(Canary(CANARY))
     result = Result()
     suite.run(result)
     for test, text in [*result.failures, *result.errors]:
-        if not isinstance(test, _Canary):
+        if not isinstance(test, Canary):
             print(f"{test}\n{text}")
     return outcomes
 

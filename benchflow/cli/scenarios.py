@@ -1,0 +1,119 @@
+"""`benchflow scenarios`: what there is to run, what is in one, whether they measure anything, and a new one."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class SandboxWish(StrEnum):
+    auto = "auto"
+    bubblewrap = "bubblewrap"
+    process = "process"
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[SCENARIO]...", help="Ids, paths, folders of many; default: all.", show_default=False),
+]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Only scenarios with this tag; may be repeated.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Leave this scenario out; may be repeated.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on stdout.")]
+
+app = typer.Typer(help="List, show, check and make scenarios.", invoke_without_command=True)
+
+
+@app.callback()
+def default(context: typer.Context, as_json: Json = False) -> None:
+    """List, show, check and make scenarios. Without a command: list the bundled ones."""
+    if context.invoked_subcommand is None:
+        list_command(None, None, None, as_json)
+
+
+@app.command("list")
+def list_command(names: Names = None, tag: Tags = None, exclude: Exclude = None, as_json: Json = False) -> None:
+    """List scenarios: what each is about, how hard it is, and how many steps its solution has."""
+    from benchflow.report.scenarios import describe, print_list
+    from benchflow.report.terminal import open_console, print_json
+    from benchflow.scenario import find_scenarios
+
+    scenarios = find_scenarios(names or ["all"], tags=tag or (), exclude=exclude or ())
+    if as_json:
+        print_json([describe(scenario) for scenario in scenarios])
+    else:
+        print_list(open_console(), scenarios)
+
+
+@app.command("show")
+def show_command(
+    name: Annotated[str, typer.Argument(metavar="SCENARIO", help="An id, or the path of a scenario.")],
+    as_json: Json = False,
+) -> None:
+    """Show one scenario: its prompts, workspace, checks and solution."""
+    from benchflow.errors import InputError
+    from benchflow.report.scenarios import describe_whole, print_one
+    from benchflow.report.terminal import open_console, print_json
+    from benchflow.scenario import find_scenarios
+
+    found = find_scenarios([name])
+    if len(found) > 1:
+        raise InputError(f"{name}: holds {len(found)} scenarios; `benchflow scenarios list {name}` lists them")
+    if as_json:
+        print_json(describe_whole(found[0]))
+    else:
+        print_one(open_console(), found[0])
+
+
+@app.command("check")
+def check_command(
+    names: Names = None,
+    tag: Tags = None,
+    exclude: Exclude = None,
+    repetitions: Annotated[
+        int, typer.Option("-n", "--repetitions", min=1, help="How often the solution is carried out and scored.")
+    ] = 10,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many scenarios are checked at once.")] = 2,
+    sandbox: Annotated[SandboxWish, typer.Option(help="Where solutions and checks run.")] = SandboxWish.auto,
+    as_json: Json = False,
+) -> None:
+    """Check that scenarios measure something. Ends with 1 if one does not.
+
+    The solution must pass every check, doing nothing must not succeed and score at most 0.5, and all repetitions agree.
+    """
+    import os
+
+    from benchflow.home import Home
+    from benchflow.prove import prove_all
+    from benchflow.report.scenarios import print_proofs
+    from benchflow.report.terminal import open_console, print_json
+    from benchflow.scenario import find_scenarios
+
+    scenarios = find_scenarios(names or ["all"], tags=tag or (), exclude=exclude or ())
+    proofs = prove_all(
+        scenarios,
+        home=Home.find(os.environ),
+        wish=sandbox.value,
+        repetitions=repetitions,
+        concurrency=concurrency,
+        say=lambda line: typer.echo(line, err=True),
+    )
+    if as_json:
+        print_json(proofs)
+    else:
+        print_proofs(open_console(), proofs)
+    if not all(proof.passed for proof in proofs):
+        raise typer.Exit(1)
+
+
+@app.command("new")
+def new_command(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help="Lower-case letters, digits, `-`, `.` and `_`.")],
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder is made.")] = Path("scenarios"),
+) -> None:
+    """Make a small scenario that is complete and passes `benchflow scenarios check`, to be changed into your own."""
+    from benchflow.scaffold import make_scenario
+
+    made = make_scenario(identifier, folder)
+    typer.echo(made)
+    typer.echo(f"edit {made / 'scenario.toml'}, then: benchflow scenarios check {made}", err=True)
