@@ -157,7 +157,7 @@ class Sandbox(Protocol):
         ...
 
     def socket(self, kind: Literal["tcp", "udp"], port: int, network: Network) -> SocketSpec:
-        """Reserve a socket for a coming start. `port` is the wish: where the host's loopback is shared, the port that is
+        """Reserve a socket for a coming start. `port` is the wish: where the host's loopback is shared, a port that is
         free is taken, and the spec names it.
         """
         ...

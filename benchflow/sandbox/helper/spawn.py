@@ -1,0 +1,59 @@
+"""Executes one program with exactly the descriptors and the environment that it was given."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_IGNORED = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+"""By Python or by the helper."""
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def spawn(argv: Sequence[str], env: Mapping[str, str], stdio: Sequence[int]) -> int:
+    """Execute a program in a session of its own and return its process id.
+
+    Raises OSError with the file's name, its `strerror` made for people.
+    """
+    program = find_program(argv[0], env.get("PATH", _DEFAULT_PATH))
+    try:
+        return os.posix_spawn(
+            program,
+            list(argv),
+            dict(env),
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=_IGNORED,
+        )
+    except FileNotFoundError as error:
+        raise OSError(error.errno, f"its interpreter {_interpreter(program)} does not exist", program) from error
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        text = "cannot be executed: it has no #! line, or is made for another kind of machine"
+        raise OSError(error.errno, text, program) from error
+
+
+def find_program(name: str, path: str) -> str:
+    """Return the file to execute, as a shell would find it. Raises FileNotFoundError or PermissionError."""
+    candidates = [name] if "/" in name else [os.path.join(folder or ".", name) for folder in path.split(":")]
+    files = [candidate for candidate in candidates if os.path.isfile(candidate)]
+    for file in files:
+        if os.access(file, os.X_OK):
+            return file
+    if files:
+        raise PermissionError(errno.EACCES, "is not executable", files[0])
+    missing = "does not exist" if "/" in name else f"is not on PATH, which is {path}"
+    raise FileNotFoundError(errno.ENOENT, missing, name)
+
+
+def _interpreter(program: str) -> str:
+    with open(program, "rb") as file:
+        line = file.readline(256)
+    return os.fsdecode((line[2:].split() or [b"?"])[0]) if line.startswith(b"#!") else "(the loader named in it)"

@@ -1,0 +1,35 @@
+"""Sockets on the host's loopback, for processes that share it."""
+
+import contextlib
+import socket
+from typing import Literal
+
+from benchflow.sandbox.interface import LaunchSpec, SocketSpec
+
+ADDRESS = "127.0.0.1"
+BACKLOG = 512
+
+
+def reserve(kind: Literal["tcp", "udp"], port: int) -> SocketSpec:
+    """Open a socket at `port`, or, where that is 0 or taken, at a free one."""
+    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
+    if kind == "tcp":
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.suppress(OSError):
+        opened.bind((ADDRESS, port))
+    if opened.getsockname()[1] == 0:
+        opened.bind((ADDRESS, 0))
+    if kind == "tcp":
+        opened.listen(BACKLOG)
+    opened.setblocking(False)
+    return SocketSpec(kind=kind, port=opened.getsockname()[1], bound=opened)
+
+
+def opened(spec: LaunchSpec) -> tuple[socket.socket, ...]:
+    """Return the sockets of a process that shares the host's loopback, where they must be open before it starts."""
+    sockets = tuple(each.bound for each in spec.sockets if each.bound)
+    if len(sockets) != len(spec.sockets):
+        raise ValueError(
+            "a process on the host's loopback needs sockets that are open: make them with `Sandbox.socket`"
+        )
+    return sockets
