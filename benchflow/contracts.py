@@ -1,7 +1,7 @@
 """The plugin contracts, and the values that they exchange.
 
-Everything here is a frozen value or a protocol. This module knows nothing of ACP, gateways or sandboxes: a provider that
-speaks something else altogether implements the same contracts.
+Everything here is a frozen value or a protocol. This module knows nothing of ACP, gateways or sandboxes: a provider
+that speaks something else altogether implements the same contracts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,9 @@ from benchflow.errors import ErrorCode
 
 if TYPE_CHECKING:
     from benchflow.row import ProfileRow
-    from benchflow.scenario import Scenario, Solution
+    from benchflow.scenario import Scenario
+    from benchflow.scenario_file import Solution
+    from benchflow.toolchain import Toolchain
     from benchflow.workspace import Workspace
 
 CompletionReason = Literal["stop", "timeout", "error", "tool_limit"]
@@ -91,7 +93,9 @@ class TimingBreakdown:
     wall_ms: float
     """From the first prompt sent to the last prompt's end."""
     segments: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds by stage: `install`, `launch`, `handshake`, `prompt`, `model` (waiting on main exchanges), `stop`, `score`."""
+    """Milliseconds by stage: `workspace`, `session` (of it `launch` and `handshake`), `prompt` (of it `model`, waiting
+    on main exchanges), `stop`, `score`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,6 +306,8 @@ class CreateSessionParams:
     """All prompts that will be sent, known in advance to the upstreams that play them."""
     solution: "Solution | None" = None
     """For an upstream that plays the scenario's own answer."""
+    toolchain: "Toolchain | None" = None
+    """The programs that the scenario brings."""
     limits: Limits = Limits()
     permissions: PermissionConfig = PermissionConfig()
     mcp_servers: Sequence[McpServer] = ()
@@ -311,8 +317,11 @@ class CreateSessionParams:
 @dataclass(frozen=True, kw_only=True)
 class SessionHandle:
     session_id: str
+    """The agent's own name for it; two agents may use the same."""
     provider: str
     created_at: str
+    trial: str = ""
+    """The trial's key: a trial has one session at a time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -496,7 +505,10 @@ class SteeringSource(Protocol):
 
 
 class SessionProvider(Protocol):
-    """Runs sessions of one agent. Order: `create_session`, `prompt` (one or more), `stop_session`, `export_session`, `destroy_session`."""
+    """Runs sessions of one agent.
+
+    In this order: `create_session`, `prompt` (one or more), `stop_session`, `export_session`, `destroy_session`.
+    """
 
     @property
     def id(self) -> str: ...
@@ -566,7 +578,7 @@ class JudgeProvider(Protocol):
 
 
 class RunHooks:
-    """Override what you need. An error in a hook is logged and never ends the run; `after_scenario` fires on failure too."""
+    """Override what you need. A hook's error is logged and ends nothing; `after_scenario` fires on failure too."""
 
     async def before_run(self, context: RunContext) -> None: ...
 

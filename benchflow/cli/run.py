@@ -77,8 +77,8 @@ def command(
 ) -> None:
     """Run an agent on scenarios: launch it, give it each task, score what it leaves behind, and print the table.
 
-    Without --model and --upstream the oracle plays each scenario's own solution through the agent's own tools: it needs no
-    key, and shows that the agent and everything around it work. It says nothing about a model.
+    Without --model and --upstream the oracle plays each scenario's own solution through the agent's own tools: it
+    needs no key, and shows that the agent and everything around it work. It says nothing about a model.
     """
     from benchflow.cli.output import print_run
     from benchflow.runner.gate import Gate

@@ -1,6 +1,6 @@
 """What a user asked for: one value, before anything is looked up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -33,7 +33,7 @@ class RunRequest:
     keep: Keep = "failed"
     reinstall: bool = False
     agents_dir: Path | None = None
-    gate: Gate = Gate()
+    gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:
         allowed_unscored(self.gate.max_unscored, 1)

@@ -1,6 +1,5 @@
 """The scratch folders of a run, outside of any repository: workspaces, homes and temporary files of its tries."""
 
-import os
 import shutil
 from pathlib import Path
 from types import TracebackType
@@ -8,24 +7,27 @@ from typing import Self
 
 import anyio
 
+from benchflow.liveness import claim
 from benchflow.runner.plan import Trial
 from benchflow.sandbox.interface import Sandbox
+from benchflow.toolchain import Toolchains
 from benchflow.workspace import Workspace, prepare_workspace
 
 
 class Scratch:
     """Makes and removes workspaces below one folder of the run; what is left of it goes with the run.
 
-    `pid` in that folder names the process that it belongs to, so that `benchflow gc` leaves a live run alone.
+    The folder is claimed by this process, so that `benchflow gc` leaves a live run alone.
     """
 
-    def __init__(self, root: Path, sandbox: Sandbox) -> None:
+    def __init__(self, root: Path, sandbox: Sandbox, toolchains: Toolchains) -> None:
         self._root = root
         self._sandbox = sandbox
+        self._toolchains = toolchains
 
     def __enter__(self) -> Self:
         self._root.mkdir(parents=True)
-        (self._root / "pid").write_text(f"{os.getpid()}\n")
+        claim(self._root)
         return self
 
     def __exit__(
@@ -36,7 +38,7 @@ class Scratch:
     async def make(self, trial: Trial, attempt: int) -> Workspace:
         """Return a fresh workspace as the scenario describes it."""
         folder = self._root / trial.key / f"try-{attempt}"
-        return await prepare_workspace(trial.cell.scenario, folder, self._sandbox)
+        return await prepare_workspace(trial.cell.scenario, folder, self._sandbox, self._toolchains)
 
     async def release(self, workspace: Workspace, keep_in: Path | None) -> None:
         """Remove the try's whole scratch folder; its workspace is moved to `keep_in` first, if that is given."""

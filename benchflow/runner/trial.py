@@ -35,6 +35,7 @@ from benchflow.outcome import decide
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import Trial
+from benchflow.toolchain import Toolchains
 from benchflow.workspace import Workspace
 
 Keep = Literal["always", "failed", "never"]
@@ -62,12 +63,15 @@ class Stage:
     provider: SessionProvider
     scorer: Scorer
     workspaces: WorkspaceMaker
+    toolchains: Toolchains
     folder: RunFolder
     clock: Clock
     keep: Keep = "failed"
     collectors: Sequence[Collector] = ()
     analyzers: Sequence[Analyzer] = ()
     observers: Callable[[Trial], Sequence[EventObserver]] = lambda _: ()
+    broken: TrialError | None = None
+    """Why no trial of this agent can begin."""
 
 
 async def run_trial(trial: Trial, stage: Stage) -> ProfileRow:
@@ -146,7 +150,10 @@ class Try:
 
     async def _converse(self) -> None:
         trial, cell = self._trial, self._trial.cell
+        if self._stage.broken:
+            raise self._stage.broken
         with self._timed("workspace"):
+            toolchain = await self._stage.toolchains.of(cell.scenario.tools)
             self._workspace = await self._stage.workspaces.make(trial, self._attempt)
         params = CreateSessionParams(
             scenario_id=cell.scenario.id,
@@ -159,6 +166,7 @@ class Try:
             model=cell.model,
             prompts=cell.scenario.prompts,
             solution=cell.scenario.solution,
+            toolchain=toolchain,
             limits=cell.limits,
             observers=self._stage.observers(trial),
         )

@@ -27,6 +27,12 @@ class Background:
         task.add_done_callback(self._done)
         return task
 
+    async def settle(self, timeout_s: float) -> None:
+        """Wait for all tasks to end by themselves, for so long at most; then as `aclose`."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_s)
+        await self.aclose()
+
     async def aclose(self) -> None:
         """Cancel what still runs and wait until it has ended. Raises the first error that a task ended with."""
         while self._tasks:

@@ -1,0 +1,75 @@
+"""`AcpProvider`: an agent that speaks ACP, hosted in a sandbox with the gateway at its side, as a `SessionProvider`."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import anyio.to_thread
+
+from benchflow.contracts import (
+    CreateSessionParams,
+    PromptResult,
+    ProviderConfig,
+    SessionFacts,
+    SessionHandle,
+    SessionTrace,
+)
+from benchflow.hosted import Equipment, HostedSession
+from benchflow.trace import build_trace, write_events
+from benchflow.workspace import Workspace
+
+
+@dataclass(kw_only=True)
+class AcpProvider:
+    """Hosts the sessions of one agent; each is a process of its own."""
+
+    equip: Callable[[], Awaitable[Equipment]]
+    """Installs the agent, and returns what its sessions share. Raises TrialError(`install`)."""
+    id: str = "acp"
+    capabilities: frozenset[str] = frozenset({"capture", "permissions", "mcp"})
+    _equipment: Equipment | None = None
+    _sessions: dict[str, HostedSession] = field(default_factory=dict)
+
+    async def init(self, config: ProviderConfig) -> None:
+        """Install the agent, if it is not there yet. Raises TrialError(`install`)."""
+        self._equipment = await self.equip()
+
+    async def create_session(self, params: CreateSessionParams) -> SessionHandle:
+        """Start the agent and open a session. Raises TrialError: `sandbox`, `launch`, `handshake`, `auth`, `model`."""
+        if self._equipment is None:
+            raise RuntimeError("the provider was not initialised")
+        session = await HostedSession.open(self._equipment, params)
+        handle = SessionHandle(
+            session_id=session.id,
+            provider=self.id,
+            created_at=self._equipment.clock.now().ts,
+            trial=params.trial,
+        )
+        self._sessions[params.trial] = session
+        return handle
+
+    async def prompt(self, handle: SessionHandle, text: str, timeout_s: float | None = None) -> PromptResult:
+        """Send one prompt and wait for its end."""
+        return await self._sessions[handle.trial].prompt(text, timeout_s)
+
+    async def stop_session(self, handle: SessionHandle) -> Workspace:
+        """End the agent and everything it started. Raises TrialError(`sandbox`) if something cannot be ended."""
+        session = self._sessions[handle.trial]
+        await session.stop()
+        return session.workspace
+
+    async def export_session(self, handle: SessionHandle) -> SessionTrace:
+        """Make the trace of the session's logs, and write events.jsonl beside them."""
+        folder = self._sessions[handle.trial].folder
+        await anyio.to_thread.run_sync(write_events, folder)
+        return await anyio.to_thread.run_sync(build_trace, folder)
+
+    def facts(self, handle: SessionHandle) -> SessionFacts:
+        """Return what was measured."""
+        return self._sessions[handle.trial].facts()
+
+    async def destroy_session(self, handle: SessionHandle) -> None:
+        """Forget the session; its scratch folders go with the try's workspace."""
+        del self._sessions[handle.trial]
+
+    async def shutdown(self) -> None:
+        """Nothing is held beyond the sessions."""

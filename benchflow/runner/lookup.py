@@ -1,0 +1,74 @@
+"""From what a user asked for to what will run. What can be wrong with it is found here, before anything starts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchflow.contracts import Limits
+from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
+from benchflow.home import Home
+from benchflow.launch import required_values
+from benchflow.manifest import Manifest
+from benchflow.registry import Registry
+from benchflow.runner.plan import Cell, Trial, make_plan
+from benchflow.runner.request import RunRequest
+from benchflow.sandbox.interface import Isolation
+from benchflow.scenario import Scenario, find_scenarios
+from benchflow.unregistered import manifest_of_command
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a request comes to on this machine."""
+
+    request: RunRequest
+    home: Home
+    environ: Mapping[str, str]
+    agent: Manifest
+    scenarios: Sequence[Scenario]
+    upstream: OpenedUpstream
+    secrets: Sequence[str]
+    """What must not be in any file of the run."""
+
+    @property
+    def require_capture(self) -> bool:
+        """Whether a trial without a captured exchange is an error."""
+        asked = self.request.require_capture
+        return self.agent.api_protocol is not None if asked is None else asked
+
+    def plan(self, isolation: Isolation) -> list[Trial]:
+        """Return the trials, in order."""
+        return make_plan([self._cell(scenario, isolation) for scenario in self.scenarios], self.request.repetitions)
+
+    def _cell(self, scenario: Scenario, isolation: Isolation) -> Cell:
+        timeout_s = self.request.timeout_s
+        return Cell(
+            agent=self.agent,
+            model=self.upstream.model,
+            upstream=self.upstream.label,
+            mode="baseline",
+            scenario=scenario,
+            limits=scenario.budget if timeout_s is None else Limits(timeout_s=timeout_s),
+            sandbox=isolation,
+        )
+
+
+def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
+    """Find the agent, the scenarios and the upstream. Raises InputError for whatever is not there or not right."""
+    agent = _find_agent(request, environ)
+    upstream = open_upstream(request.upstream, request.model, environ, default_model=agent.default_model)
+    return Job(
+        request=request,
+        home=Home.find(environ),
+        environ=environ,
+        agent=agent,
+        scenarios=find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude),
+        upstream=upstream,
+        secrets=[*required_values(agent, environ).values(), *upstream.secrets],
+    )
+
+
+def _find_agent(request: RunRequest, environ: Mapping[str, str]) -> Manifest:
+    if request.command is not None:
+        return manifest_of_command(request.command, cwd=Path.cwd(), environ=environ)
+    return Registry.open(agents_dir=request.agents_dir, environ=environ).find(request.agents[0])

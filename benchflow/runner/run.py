@@ -1,0 +1,146 @@
+"""A whole run: what was looked up is opened, run to rows, and closed again, whatever happens."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from benchflow.clock import Clock
+from benchflow.contracts import Event
+from benchflow.gateway.gateway import Gateway
+from benchflow.hosted import Equipment
+from benchflow.install import ensure_installed
+from benchflow.provider import AcpProvider
+from benchflow.redact import Redactor
+from benchflow.report.progress import Progress, open_progress
+from benchflow.row import ProfileRow
+from benchflow.runner.describe import describe_run
+from benchflow.runner.folder import RunFolder
+from benchflow.runner.gate import Summary, summarize
+from benchflow.runner.interrupt import interruptible
+from benchflow.runner.lookup import Job, look_up
+from benchflow.runner.plan import Trial
+from benchflow.runner.profile import ProfileRunner
+from benchflow.runner.request import RunRequest
+from benchflow.runner.scratch import Scratch
+from benchflow.runner.trial import Stage
+from benchflow.sandbox.choose import choose_sandbox
+from benchflow.sandbox.interface import Sandbox
+from benchflow.scenario import BUNDLED
+from benchflow.scorers.checks import ChecksScorer
+from benchflow.toolchain import Toolchains
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run came to."""
+
+    run_id: str
+    run_dir: Path
+    rows: Sequence[ProfileRow]
+    """In the plan's order; what was interrupted has none."""
+    summary: Summary
+    exit_code: int
+
+
+def run_sync(request: RunRequest, environ: Mapping[str, str] = os.environ) -> RunResult:
+    """Run it all. Raises InputError, before any agent is started where that is possible."""
+    job = look_up(request, environ)
+    try:
+        return anyio.run(perform, job, _say)
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+
+
+async def perform(job: Job, say: Say) -> RunResult:
+    """Open everything that the job needs, run its trials, and close it all again."""
+    for line in (*job.agent.warnings, job.upstream.note):
+        if line:
+            say(line)
+    clock, request = Clock(), job.request
+    redactor = Redactor(job.secrets)
+    async with AsyncExitStack() as stack:
+        choice = await choose_sandbox(request.sandbox)
+        sandbox = await stack.enter_async_context(choice.sandbox)
+        if request.sandbox == "auto":
+            say(f"sandbox: {sandbox.isolation} ({choice.reason})")
+        plan = job.plan(sandbox.isolation)
+        folder = stack.enter_context(RunFolder.create(request.out, job.agent.label, clock, redactor))
+        folder.write_description(describe_run(job, plan, choice))
+        toolchains = Toolchains(job.home)
+        scratch = stack.enter_context(Scratch(job.home.scratch / folder.run_id, sandbox, toolchains))
+        gateway = await stack.enter_async_context(
+            Gateway(job.upstream.upstream, clock=clock, redactor=redactor, strict_model=request.strict_model)
+        )
+        progress = stack.enter_context(open_progress(len(plan), concurrency=request.concurrency))
+        provider = AcpProvider(equip=lambda: _equip(job, sandbox, gateway, clock, redactor, say))
+        stage = Stage(
+            provider=provider,
+            scorer=ChecksScorer(sandbox, toolchains),
+            workspaces=scratch,
+            toolchains=toolchains,
+            folder=folder,
+            clock=clock,
+            keep=request.keep,
+            observers=lambda trial: (_Watcher(progress, trial),),
+        )
+        runner = ProfileRunner(folder=folder, stage=stage, progress=progress, concurrency=request.concurrency)
+        async with interruptible():
+            await runner.run(plan)
+    return _result(job, folder, runner.done(plan), planned=len(plan))
+
+
+async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, redactor: Redactor, say: Say) -> Equipment:
+    install = await ensure_installed(
+        job.agent, home=job.home, environ=job.environ, reinstall=job.request.reinstall, on_line=say
+    )
+    return Equipment(
+        manifest=job.agent,
+        install=install,
+        sandbox=sandbox,
+        gateway=gateway,
+        clock=clock,
+        redactor=redactor,
+        environ=job.environ,
+        covers=(BUNDLED, *(scenario.folder for scenario in job.scenarios)),
+        provider_name=job.upstream.provider,
+        require_capture=job.require_capture,
+    )
+
+
+def _result(job: Job, folder: RunFolder, rows: Sequence[ProfileRow], *, planned: int) -> RunResult:
+    summary = summarize(rows, planned=planned, upstream=job.upstream.label)
+    return RunResult(
+        run_id=folder.run_id,
+        run_dir=folder.path,
+        rows=rows,
+        summary=summary,
+        exit_code=job.request.gate.exit_code(summary),
+    )
+
+
+@dataclass(frozen=True)
+class _Watcher:
+    """Tells the progress of a run what an agent does."""
+
+    progress: Progress
+    trial: Trial
+
+    async def on_event(self, event: Event) -> None:
+        self.progress.trial_event(self.trial, event)
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first cause in a group: the others are of the tasks that ended with it."""
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
