@@ -1,0 +1,1 @@
+"""Bookkeeping for small clubs. Amounts are whole cents; days are `datetime.date`."""
