@@ -78,7 +78,7 @@ class Connection:
         self._on_notification = on_notification
         self._observe = observe
         self._exited = exited
-        self._stderr_tail = stderr_tail
+        self.stderr_tail = stderr_tail or (lambda: "")
         self._splitter = LineSplitter(max_line_bytes)
         self._background = Background(self._end)
         self._serving = Serving(handlers, self._send, self._background)
@@ -242,7 +242,7 @@ class Connection:
         self._end(PeerGone("exit", self._cause(describe_exit(status))))
 
     def _cause(self, what: str) -> str:
-        return describe_end(what, self._stderr_tail() if self._stderr_tail else "")
+        return describe_end(what, self.stderr_tail())
 
     def _end(self, error: BaseException) -> None:
         """Tell everyone who waits why nothing will come any more."""

@@ -1,13 +1,14 @@
 """What goes wrong between client and agent, as the one kind of error that a trial knows. Pure."""
 
 from benchflow.errors import ErrorCode, TrialError
+from benchflow.session.ending import describe_end
 from benchflow.session.rpc import AUTH_REQUIRED, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, PeerGone, RpcError
 
 _PROTOCOL_ERRORS = (PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS)
 
 
-def no_answer(method: str, timeout_s: float | None, code: ErrorCode) -> TrialError:
-    return TrialError(code, f"the agent gave no answer to {method} within {timeout_s:g} s")
+def no_answer(method: str, timeout_s: float, code: ErrorCode, stderr: str) -> TrialError:
+    return TrialError(code, describe_end(f"gave no answer to {method} within {timeout_s:g} s", stderr))
 
 
 def refused(method: str, error: RpcError, code: ErrorCode) -> TrialError:

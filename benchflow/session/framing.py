@@ -88,10 +88,10 @@ def read_odd_line(line: bytes) -> list[Piece]:
     """Read a line that is not one strict JSON object: find the frames in it and the noise around them, in order."""
     shown = line.decode("utf-8", "backslashreplace").strip()
     text = line.decode("utf-8", "replace").strip()
-    whole = _decode_object(text, 0)
+    whole = _decode(text, 0)
     if whole and whole[1] == len(text):
         frame = _frame(whole[0], shown)
-        return [frame] if frame else [Noise(shown)]
+        return [frame or Noise(shown)]
     return _read_glued(text) or [Noise(shown)]
 
 
@@ -104,12 +104,10 @@ def _read_glued(text: str) -> list[Piece]:
         if start is None:
             break
         position = start.end()
-        found = _decode_object(text, start.start())
+        found = _decode(text, start.start())
+        frame = _frame(found[0], text[start.start() : found[1]]) if found else None
         # Only what names the protocol: an object inside a broken one would answer a request that nobody answered.
-        if found is None or "jsonrpc" not in found[0]:
-            continue
-        frame = _frame(found[0], text[start.start() : found[1]])
-        if frame is None:
+        if found is None or frame is None or "jsonrpc" not in frame.value:
             continue
         if text[done : start.start()].strip():
             pieces.append(Noise(text[done : start.start()]))
@@ -120,17 +118,18 @@ def _read_glued(text: str) -> list[Piece]:
     return pieces
 
 
-def _decode_object(text: str, start: int) -> tuple[Json, int] | None:
-    """Decode the object at `start` with the tolerant parser; return it with its end, or None."""
+def _decode(text: str, start: int) -> tuple[Any, int] | None:
+    """Decode the value at `start` with the tolerant parser; return it with its end, or None."""
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        return _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return (value, end) if isinstance(value, dict) else None
 
 
-def _frame(value: Json, written: str) -> Frame | None:
-    """Make a frame of what the tolerant parser read; None where no strict JSON can be made of it."""
+def _frame(value: Any, written: str) -> Frame | None:
+    """Make a frame of what the tolerant parser read; None where it is no object, or cannot be made strict JSON."""
+    if not isinstance(value, dict):
+        return None
     try:
         return Frame(value=orjson.loads(written), strict=written.encode(), original=None)
     except (ValueError, UnicodeEncodeError):

@@ -78,6 +78,11 @@ class PermissionDesk:
         self.turn_cancelled = False
         """Every request is answered `cancelled` while this is set."""
 
+    @property
+    def curious(self) -> bool:
+        """The policy depends on what is known of a tool call."""
+        return self._policy.allowed_tools is not None
+
     def note(self, params: Any) -> None:
         """Take notice of a `session/update`: a request may name no more than the id of a call announced before."""
         update = params.get("update") if isinstance(params, dict) else None

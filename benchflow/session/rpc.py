@@ -42,7 +42,7 @@ class RpcError(Exception):
 
 
 class PeerGone(Exception):
-    """The agent can no longer be talked to. The text is the cause: exit status or misdeed, and the end of its stderr."""
+    """The agent can no longer be talked to. The text is the cause, with the end of its stderr."""
 
     def __init__(self, kind: Literal["exit", "protocol"], cause: str) -> None:
         super().__init__(cause)

@@ -80,7 +80,7 @@ class AcpClient:
         self._connection = Connection(
             stdin,
             stdout,
-            frames=FrameLog(log, clock),
+            frames=FrameLog(log, clock, unwanted=None if on_event or self._permissions.curious else "session/update"),
             handlers=handlers,
             on_notification=self._notified,
             observe=self._frame_passed if on_event else None,
@@ -255,7 +255,7 @@ class AcpClient:
         try:
             return await self._connection.call(method, params, timeout_s)
         except TimeoutError as error:
-            raise no_answer(method, timeout_s, stage) from error
+            raise no_answer(method, timeout_s, stage, self._connection.stderr_tail()) from error
         except PeerGone as error:
             raise self._gone(method, error, stage) from error
 
