@@ -99,12 +99,17 @@ class StoredRun:
         row = next((row for row in self.rows if row.trial == key), None)
         return StoredTrial(key=key, folder=folder, tries=_tries(folder), row=row)
 
-    def find_trial(self, text: str) -> StoredTrial:
+    def find_trial(self, text: str | None) -> StoredTrial:
         """Return the trial that `text` names: its key, its number in the table from 1, or a part of no other key.
 
-        Raises InputError with the nearest ones.
+        None names the only one, or the only one that has not ended. Raises InputError with the nearest ones.
         """
         keys = self.keys
+        if text is None:
+            only = keys if len(keys) == 1 else self.open_trials
+            if len(only) != 1:
+                raise InputError(f"{self.id}: has {len(keys)} trials; name one, for example by its number in the table")
+            return self.trial(only[0])
         if text in keys:
             return self.trial(text)
         if text.isdecimal() and 1 <= int(text) <= len(keys):

@@ -18,7 +18,6 @@ The data of an event, beside `seq ts mono_ms type source session_id`:
     unknown                                        kind, update
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from benchflow.trace_tools import ToolCall, ToolLedger, breakdown
 from benchflow.trajectory import Trajectory
 
 EVENT_LOG = "events.jsonl"
-_WRITE_BYTES = 1 << 18
+_WRITE_BYTES = 1 << 16
 
 
 def build_trace(folder: Path) -> SessionTrace:
@@ -55,22 +54,17 @@ def build_trace(folder: Path) -> SessionTrace:
     )
 
 
-def write_events(folder: Path) -> None:
-    """Write events.jsonl from the logs in `folder`, whole or not at all; it can be written again at any time."""
-    draft = folder / f"{EVENT_LOG}.draft"
-    with draft.open("wb") as file:
-        block: list[bytes] = []
-        size = 0
-        for event in Trajectory(folder).events():
-            line = encode_event(event)
-            block.append(line)
-            size += len(line)
-            if size > _WRITE_BYTES:
-                file.write(b"".join(block))
-                block.clear()
-                size = 0
-        file.write(b"".join(block))
-    os.replace(draft, folder / EVENT_LOG)
+def write_events(folder: Path, events: Iterable[Event] | None = None) -> None:
+    """Write events.jsonl: `events`, or what the logs in `folder` give, however many. It can be written again."""
+    with (folder / EVENT_LOG).open("wb", buffering=_WRITE_BYTES) as file:
+        file.writelines(map(encode_event, Trajectory(folder).events() if events is None else events))
+
+
+def export_trace(folder: Path) -> SessionTrace:
+    """Make the trace of a try, and write its events.jsonl in the same pass."""
+    trace = build_trace(folder)
+    write_events(folder, trace.events)
+    return trace
 
 
 def encode_event(event: Event) -> bytes:

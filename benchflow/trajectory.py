@@ -3,7 +3,6 @@
 Reads files that were cut by a kill or are still being written, and keeps no more of the frames in memory than a line.
 """
 
-import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -29,9 +28,8 @@ _OVERLAP = 64
 """Longer than what is searched for, so that it is found where two blocks meet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """An event before it has a number."""
+class Moment(NamedTuple):
+    """An event before it has a number. There are as many as frames, and a named tuple is the cheapest value."""
 
     mono_ms: float
     ts: str
@@ -72,11 +70,8 @@ class Trajectory:
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of the clock, numbered from 0."""
-        streams = [frame_moments(self.folder / ACP_LOG), sorted_moments(self.exchanges)]
-        if not self.shows_tools:
-            streams.append(derived_moments(self.recorded, self.exchanges))
         session_id = self.session_id
-        for seq, moment in enumerate(heapq.merge(*streams, key=lambda moment: moment.mono_ms)):
+        for seq, moment in enumerate(self._moments()):
             yield Event(
                 seq=seq,
                 ts=moment.ts,
@@ -86,6 +81,20 @@ class Trajectory:
                 session_id=session_id,
                 data=moment.data,
             )
+
+
+    def _moments(self) -> Iterator[Moment]:
+        """Join the frames, in the order of their log, with all else, which is little."""
+        others = [moment for exchange in self.exchanges for moment in exchange_moments(exchange)]
+        if any(exchange.answer.tool_calls for exchange in self.exchanges) and not self.shows_tools:
+            others += derived_moments(self.recorded, self.exchanges)
+        others.sort(key=lambda moment: moment.mono_ms)
+        others.reverse()
+        for moment in frame_moments(self.folder / ACP_LOG):
+            while others and others[-1].mono_ms < moment.mono_ms:
+                yield others.pop()
+            yield moment
+        yield from reversed(others)
 
 
 def read_entries(path: Path) -> Iterator[dict[str, Any]]:
@@ -108,12 +117,6 @@ def frame_moments(path: Path) -> Iterator[Moment]:
         event = projection.read(entry["dir"], frame) if frame is not None else None
         if event is not None:
             yield Moment(entry["mono_ms"], entry["ts"], event[0], "acp", event[1])
-
-
-def sorted_moments(exchanges: Sequence[Exchange]) -> list[Moment]:
-    """Return what exchanges mean, in the order of the clock: they may overlap."""
-    moments = [moment for exchange in exchanges for moment in exchange_moments(exchange)]
-    return sorted(moments, key=lambda moment: moment.mono_ms)
 
 
 def exchange_moments(exchange: Exchange) -> list[Moment]:

@@ -1,12 +1,16 @@
 """`benchflow show`: why a trial ended as it did."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from benchflow.cli.runs import Json, Out, Run
+
+if TYPE_CHECKING:
+    from benchflow.store import StoredRun
 
 
 class RawLog(StrEnum):
@@ -20,29 +24,85 @@ def command(
         str | None,
         typer.Argument(
             metavar="TRIAL",
-            help="A trial's key, a part of it, or its number in the table. Default: all of them.",
+            help="A trial's key, a part of it, or its number in the table. Default: the table of all.",
             show_default=False,
         ),
     ] = None,
     attempt: Annotated[
-        int | None, typer.Option("--try", min=1, metavar="N", help="This try. Default: the last.")
+        int | None, typer.Option("--try", min=1, metavar="N", help="This try. Default: the last.", show_default=False)
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show a running trial as it goes on.")] = False,
-    raw: Annotated[RawLog | None, typer.Option(help="Print this log as it is: ACP frames, or model exchanges.")] = None,
+    raw: Annotated[RawLog | None, typer.Option(help="Print a log as it is: ACP frames, or model exchanges.")] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print what the agent changed in its workspace.")] = False,
     stderr: Annotated[bool, typer.Option("--stderr", help="Print what the agent wrote to stderr.")] = False,
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Show a run's table, or a trial: its checks with what they saw, and its turns with their tool calls."""
-    from benchflow.report import show
+    """Show a run's table; or a trial: why it ended so, its failed checks, and its turns with their tool calls."""
+    from benchflow.report.parts import choose_part, print_part
     from benchflow.store import Store
 
-    request = show.Request(
-        trial=trial,
-        attempt=attempt,
-        follow=follow,
-        part=f"raw {raw}" if raw else "diff" if diff else "stderr" if stderr else None,
-        as_json=as_json,
-    )
-    show.show(Store(out).find(run), request)
+    part = choose_part(raw=raw.value if raw else None, diff=diff, stderr=stderr, follow=follow, as_json=as_json)
+    stored = Store(out).find(run)
+    if part is not None:
+        print_part(stored.find_trial(trial).try_folder(attempt), part)
+    elif follow:
+        _follow(stored, trial, as_json)
+    elif trial is not None or attempt is not None:
+        _show_trial(stored, trial, attempt, as_json)
+    else:
+        _show_run(stored, as_json)
+
+
+def _show_run(stored: "StoredRun", as_json: bool) -> None:
+    from benchflow.report.console import print_run, run_argument
+    from benchflow.report.runs import print_open, run_value
+    from benchflow.report.terminal import open_console, print_json
+
+    if as_json:
+        print_json(run_value(stored))
+        return
+    console = open_console()
+    argument = run_argument(stored.folder)
+    print_run(console, stored.rows, argument)
+    print_open(console, stored, argument, alive=_is_alive(stored))
+
+
+def _show_trial(stored: "StoredRun", trial: str | None, attempt: int | None, as_json: bool) -> None:
+    from benchflow.report.console import run_argument, trial_argument
+    from benchflow.report.terminal import open_console, print_json
+    from benchflow.report.trial import view_trial
+    from benchflow.report.trial_console import print_trial
+
+    found = stored.find_trial(trial)
+    view = view_trial(stored, found, alive=_is_alive(stored), attempt=attempt)
+    if as_json:
+        print_json(view)
+    else:
+        print_trial(open_console(), view, f"{run_argument(stored.folder)} {trial_argument(found.key)}")
+
+
+def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
+    from benchflow.report.follow import EventPrinter, follow
+    from benchflow.report.terminal import open_console
+    from benchflow.store import StoredRun
+    from benchflow.trace import encode_event
+
+    key = stored.find_trial(trial).key
+    events = follow(stored, key, lambda: _is_alive(stored))
+    if as_json:
+        for event in events:
+            typer.echo(encode_event(event), nl=False)
+        return
+    printer = EventPrinter(open_console())
+    for event in events:
+        printer.print(event)
+    printer.close()
+    _show_trial(StoredRun(stored.folder), key, None, as_json)
+
+
+def _is_alive(stored: "StoredRun") -> bool:
+    from benchflow.home import Home
+    from benchflow.liveness import run_lives
+
+    return run_lives(stored.id, Home.find(os.environ).scratch)

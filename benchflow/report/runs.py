@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from benchflow.errors import InputError
 from benchflow.liveness import run_lives
 from benchflow.report import numbers
+from benchflow.report.console import trial_argument
 from benchflow.report.text import one_line
 from benchflow.runner.gate import Summary, summarize
 from benchflow.store import Store, StoredRun
@@ -64,6 +65,14 @@ def _state(run: StoredRun, unfinished: int, scratch: Path) -> State:
     if run_lives(run.id, scratch):
         return "running"
     return "interrupted" if unfinished else "ended"
+
+
+def print_open(console: "Console", run: StoredRun, argument: str, *, alive: bool) -> None:
+    """Print the trials of a run that have no row, with the command that shows each."""
+    for key in run.open_trials:
+        console.print(f"{one_line(key)}: {'runs' if alive else 'was interrupted'}", style="yellow", soft_wrap=True)
+        follow = " --follow" if alive else ""
+        console.print(f"  benchflow show {argument} {trial_argument(key)}{follow}", style="cyan", soft_wrap=True)
 
 
 def run_value(run: StoredRun) -> dict[str, Any]:

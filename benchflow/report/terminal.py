@@ -27,16 +27,3 @@ def print_json(value: object) -> None:
     text = orjson.dumps(value, default=str, option=option | orjson.OPT_NON_STR_KEYS).decode()
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def print_raw(content: bytes) -> None:
-    """Write a file as it is to a program, and without anything that a terminal would obey to a terminal."""
-    from benchflow.report.text import sanitize
-
-    if sys.stdout.isatty():
-        sys.stdout.write(sanitize(content.decode("utf-8", errors="replace")))
-        sys.stdout.flush()
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
