@@ -1,5 +1,6 @@
 """What every dialect of model API implements. A dialect is pure: bytes and values in, values out."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from benchflow.gateway.message import Assembled, Change, ModelAnswer, ModelRequest, RawRequest, RawResponse, Route
@@ -22,6 +23,10 @@ class Dialect(Protocol):
     """As a manifest's `api_protocol` says it: `openai-completions`, ..."""
     base_path: str
     """What follows host and port in the base URL that clients of this dialect expect: `/v1`, or nothing."""
+    key_header: str
+    """The header in which a provider of this dialect expects the key."""
+    key_prefix: str
+    """What stands before the key there: `Bearer `, or nothing."""
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for; None: not of this dialect."""
@@ -41,6 +46,10 @@ class Dialect(Protocol):
 
     def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:
         """Write an answer, streamed if the request asks for it."""
+        ...
+
+    def write_models(self, models: Sequence[str]) -> RawResponse:
+        """Write a list of models."""
         ...
 
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:

@@ -1,8 +1,8 @@
-"""What goes through the gateway: raw requests and responses, what a dialect reads in them, and what is recorded of them."""
+"""What goes through the gateway: raw requests and responses, what a dialect reads in them, what is recorded of them."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
 
@@ -13,38 +13,9 @@ Role = Literal["main", "auxiliary", "subagent"]
 Origin = Literal["upstream", "gateway"]
 End = Literal["complete", "client_gone", "upstream_cut", "refused"]
 RouteKind = Literal["generate", "count_tokens", "models", "probe"]
+ExchangeKind = RouteKind | Literal["other"]
+"""What a request was for; `other`: no known dialect has such a path."""
 ChangeKind = Literal["credentials", "hop_headers", "model", "wrap_up"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawRequest:
-    """A request as it came in, or as it goes out."""
-
-    method: str
-    path: str
-    """Undecoded, as on the wire, without the query."""
-    query: str
-    """Undecoded, without the `?`."""
-    headers: Headers
-    body: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawResponse:
-    """A response whose body is still coming."""
-
-    status: int
-    headers: Headers
-    chunks: AsyncIterator[bytes]
-    """As they arrive. Raises `UpstreamCut` where the upstream breaks off."""
-    origin: Origin = "upstream"
-    forwarded: "RawRequest | None" = None
-    """The request as it was sent on; None: nothing was."""
-    changes: "tuple[Change, ...]" = ()
-
-
-class UpstreamCut(Exception):
-    """The upstream could not be reached, or broke off before its response was complete."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +31,86 @@ class Change:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RawRequest:
+    """A request as it came in, or as it goes out."""
+
+    method: str
+    path: str
+    """Undecoded, as on the wire, without the query."""
+    query: str
+    """Undecoded, without the `?`."""
+    headers: Headers
+    body: bytes
+    changes: tuple[Change, ...] = ()
+    """What was changed in it so far."""
+
+    def header(self, name: str) -> str | None:
+        """Return the first header of that name, in whatever case."""
+        return find_header(self.headers, name)
+
+
+def find_header(headers: Headers, name: str) -> str | None:
+    """Return the first header of that name, in whatever case; None where there is none."""
+    name = name.lower()
+    return next((value for key, value in headers if key.lower() == name), None)
+
+
+class Body(Protocol):
+    """The bytes of a response as they arrive. Raises `UpstreamCut` where the upstream breaks off.
+
+    Whoever takes it closes it, at its end or before: that lets go of the sender.
+    """
+
+    def __aiter__(self) -> Self: ...
+
+    def __anext__(self) -> Awaitable[bytes]: ...
+
+    def aclose(self) -> Awaitable[None]: ...
+
+
+class Chunks:
+    """A body that is all there already."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks: Iterator[bytes] = iter(chunks)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        for chunk in self._chunks:
+            return chunk
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawResponse:
+    """A response whose body is still coming."""
+
+    status: int
+    headers: Headers
+    chunks: Body
+    reason: str = ""
+    """What stood beside the status."""
+    origin: Origin = "upstream"
+    unplayable: str | None = None
+    """Why the upstream cannot do its part in this trial at all, whatever it answers: the trial is then unscored."""
+
+
+class UpstreamCut(Exception):
+    """The upstream could not be reached, or broke off before its response was complete."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Route:
     """What a path of a dialect means."""
 
     kind: RouteKind
+    tail: str
+    """What follows the provider's base URL."""
     model: str | None = None
     """Where the dialect has it in the path."""
     stream: bool = False
@@ -120,6 +167,10 @@ class ModelRequest:
     tool_choice: str | None
     """`auto`, `none`, `required`, or the name of the one tool that is forced; None: not said."""
     stream: bool
+    include_usage: bool = True
+    """The client wants the usage at the end of a stream."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema that the answer's text must fit; None: any text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,13 +202,32 @@ class Assembled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exchange:
-    """One model request with its response, as the gateway saw it, without the bodies: those are in `llm.jsonl`."""
+class ExchangeBegun:
+    """A model request that has just arrived."""
 
     id: str
     seq: int
     ts: str
     mono_ms: float
+    role: Role
+    role_reason: str
+    turn: int | None
+    """Index of the turn that it will be if it completes; None where it is not main."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One model request with its response, as the gateway saw it, without the bodies: those are in `llm.jsonl`."""
+
+    id: str
+    seq: int
+    """Order of arrival in the trial, from 0."""
+    kind: ExchangeKind
+    path: str
+    """As the agent asked for it, without the query."""
+    ts: str
+    mono_ms: float
+    """Both of its arrival."""
     duration_ms: float
     ttft_ms: float | None
     """To the first byte of the response's body."""
@@ -173,6 +243,7 @@ class Exchange:
     model_sent: str | None
     model_answered: str | None
     answer: Assembled
+    """Without its body."""
     tokens: TokenBreakdown | None
     cost: CostBreakdown
     changes: Sequence[Change] = ()
@@ -186,7 +257,7 @@ class Exchange:
 
     @property
     def failed_upstream(self) -> bool:
-        """The upstream failed, as design §12 counts it: 401, 403, 408, 429, 5xx, cut, or no answer. A refusal of ours does not count."""
+        """The upstream failed: 401, 403, 408, 429, 5xx, cut, or no answer. A refusal of ours does not count."""
         if self.origin == "gateway":
             return False
         if self.end == "upstream_cut":

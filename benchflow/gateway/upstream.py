@@ -1,6 +1,6 @@
 """What the gateway forwards to: a provider, the oracle, a cassette. An upstream can be wrapped by another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,6 +9,9 @@ from benchflow.gateway.message import ModelRequest, RawRequest, RawResponse, Rol
 
 if TYPE_CHECKING:
     from benchflow.scenario import Solution
+
+
+def _ignore(request: RawRequest) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +26,27 @@ class TrialContext:
     solution: "Solution | None" = None
     iteration: int = 0
     scenario_id: str = ""
+    workspace: str = ""
+    """The agent's working directory, as the agent sees it."""
     dialect: Dialect | None = None
     route: Route | None = None
     parsed: ModelRequest | None = None
     """None: no generate request, or one that cannot be read."""
     role: Role = "main"
+    on_sent: Callable[[RawRequest], None] = _ignore
+    """Whoever answers the request calls this with the request as it was taken or sent on, once it was."""
 
 
 class Upstream(Protocol):
-    name: str
-    """As it stands in rows: `oracle`, `null`, `script`, or the provider's name."""
+    @property
+    def name(self) -> str:
+        """Short, for messages and logs: `oracle`, `null`, `script`, or the provider's name."""
+        ...
+
+    @property
+    def priced_as(self) -> str | None:
+        """The provider's id in the price list; None: what it answers has no known price."""
+        ...
 
     async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
         """Answer the request. The response's chunks raise UpstreamCut where it breaks off; `send` raises it where no

@@ -1,0 +1,232 @@
+"""The dialect `openai-completions`: OpenAI's chat completions, as many providers speak it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+
+from benchflow.contracts import TokenBreakdown
+from benchflow.gateway.chat_assembler import ChatAssembler, read_arguments
+from benchflow.gateway.json_text import append_item, read_json, replace_member
+from benchflow.gateway.message import (
+    Change,
+    Chunks,
+    Message,
+    ModelAnswer,
+    ModelRequest,
+    RawRequest,
+    RawResponse,
+    Route,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+)
+from benchflow.gateway.sse import write_event
+
+GENERATE = "/chat/completions"
+MODELS = "/models"
+CREATED = 1_767_225_600
+"""The time in answers that we write: fixed, so that a request sent twice gets the same answer."""
+
+_ROLES: Mapping[str, Any] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+
+
+class Chat:
+    """Requests to any path that ends in `/chat/completions`, lists of models, and probes of the root."""
+
+    name = "openai-completions"
+    base_path = "/v1"
+    key_header = "Authorization"
+    key_prefix = "Bearer "
+
+    def route(self, method: str, path: str) -> Route | None:
+        """Say what the request is for."""
+        if method == "POST" and path.endswith(GENERATE):
+            return Route(kind="generate", tail=GENERATE)
+        if method in ("GET", "HEAD") and path.endswith(MODELS):
+            return Route(kind="models", tail=MODELS)
+        if method == "GET" and (at := path.rfind(MODELS + "/")) >= 0:
+            return Route(kind="models", tail=path[at:])
+        if method in ("GET", "HEAD") and path.rstrip("/") in ("", self.base_path):
+            return Route(kind="probe", tail="/")
+        return None
+
+    def read(self, request: RawRequest) -> ModelRequest:
+        """Read a generate request. Raises ValueError where the body is not one."""
+        body = read_json(request.body)
+        if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+            raise ValueError("not a chat completion request")
+        options = body.get("stream_options")
+        return ModelRequest(
+            model=str(body.get("model") or ""),
+            messages=tuple(_messages(body["messages"])),
+            tools=tuple(_tools(body)),
+            tool_choice=_tool_choice(body),
+            stream=body.get("stream") is True,
+            include_usage=isinstance(options, dict) and options.get("include_usage") is True,
+            schema=_schema(body.get("response_format")),
+        )
+
+    def set_model(self, request: RawRequest, model: str) -> tuple[RawRequest, Change]:
+        """Replace the model by a splice in the original bytes."""
+        before = read_json(request.body).get("model")
+        change = Change(kind="model", path="body.model", before=before, after=model)
+        body = replace_member(request.body, "model", orjson.dumps(model))
+        return replace(request, body=body, changes=(*request.changes, change)), change
+
+    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
+        """Add a system message at the end of the conversation."""
+        change = Change(kind="wrap_up", path="body.messages", before=None, after=text)
+        item = orjson.dumps({"role": "system", "content": text})
+        body = append_item(request.body, "messages", item)
+        return replace(request, body=body, changes=(*request.changes, change)), change
+
+    def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:
+        """Write an answer, streamed if the request asks for it."""
+        if request.stream:
+            headers = (("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache"))
+            events = [write_event(orjson.dumps(chunk)) for chunk in _chunks(answer, request)]
+            events.append(write_event(b"[DONE]"))
+            return RawResponse(status=200, reason="OK", headers=headers, chunks=Chunks(events))
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
+        if answer.tool_calls:
+            message["tool_calls"] = [_call(call) for call in answer.tool_calls]
+        choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
+        body = {**_frame(answer, request, "chat.completion"), "choices": [choice], "usage": _usage(answer.tokens)}
+        return _json_response(200, body)
+
+    def write_models(self, models: Sequence[str]) -> RawResponse:
+        """Write a list of models."""
+        data = [{"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"} for model in models]
+        return _json_response(200, {"object": "list", "data": data})
+
+    def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
+        """Write an error as OpenAI's servers do."""
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+        return replace(_json_response(status, {"error": error}), origin="gateway")
+
+    def assembler(self) -> ChatAssembler:
+        """Return what makes one value of a response."""
+        return ChatAssembler()
+
+
+def _json_response(status: int, body: Any) -> RawResponse:
+    content = orjson.dumps(body)
+    headers = (("Content-Type", "application/json"), ("Content-Length", str(len(content))))
+    return RawResponse(status=status, reason=HTTPStatus(status).phrase, headers=headers, chunks=Chunks([content]))
+
+
+def _messages(items: list[Any]) -> Iterator[Message]:
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        role = _ROLES.get(item.get("role", ""), "user")
+        texts = tuple(_texts(item.get("content")))
+        if role == "tool":
+            result = ToolResult(call_id=str(item.get("tool_call_id") or item.get("name") or ""), text="\n".join(texts))
+            yield Message(role="tool", tool_results=(result,))
+        else:
+            yield Message(role=role, texts=texts, tool_uses=tuple(_tool_uses(item.get("tool_calls"))))
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, str):
+                yield part
+            elif isinstance(part, dict) and isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+def _tool_uses(calls: Any) -> Iterator[ToolUse]:
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield ToolUse(
+                id=str(call.get("id") or ""),
+                name=str(function.get("name") or ""),
+                arguments=read_arguments(function.get("arguments")),
+            )
+
+
+def _tools(body: Mapping[str, Any]) -> Iterator[ToolDefinition]:
+    tools = body.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        definition = tool.get(tool.get("type"), tool) if isinstance(tool, dict) else None
+        if isinstance(definition, dict) and definition.get("name"):
+            parameters = definition.get("parameters")
+            yield ToolDefinition(
+                name=str(definition["name"]),
+                description=str(definition.get("description") or ""),
+                parameters=parameters if isinstance(parameters, dict) else {},
+            )
+
+
+def _tool_choice(body: Mapping[str, Any]) -> str | None:
+    choice = body.get("tool_choice")
+    if isinstance(choice, dict):
+        function = choice.get("function")
+        return str(function["name"]) if isinstance(function, dict) and function.get("name") else "auto"
+    return choice if isinstance(choice, str) else None
+
+
+def _schema(response_format: Any) -> Mapping[str, Any] | None:
+    if not isinstance(response_format, dict) or response_format.get("type") not in ("json_schema", "json_object"):
+        return None
+    declared = response_format.get("json_schema")
+    schema = declared.get("schema") if isinstance(declared, dict) else None
+    return schema if isinstance(schema, dict) else {"type": "object"}
+
+
+def _frame(answer: ModelAnswer, request: ModelRequest, kind: str) -> dict[str, Any]:
+    digest = hashlib.sha256(orjson.dumps([request.model, answer.text, [_call(call) for call in answer.tool_calls]]))
+    return {"id": f"chatcmpl-{digest.hexdigest()[:24]}", "object": kind, "created": CREATED, "model": request.model}
+
+
+def _chunks(answer: ModelAnswer, request: ModelRequest) -> Iterator[dict[str, Any]]:
+    frame = _frame(answer, request, "chat.completion.chunk")
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    if answer.text:
+        deltas.append({"content": answer.text})
+    for index, call in enumerate(answer.tool_calls):
+        whole = _call(call)
+        opening = {**whole, "function": {**whole["function"], "arguments": ""}}
+        deltas.append({"tool_calls": [{"index": index, **opening}]})
+        deltas.append({"tool_calls": [{"index": index, "function": {"arguments": whole["function"]["arguments"]}}]})
+    for delta in deltas:
+        yield {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": _finish(answer)}]}
+    if request.include_usage:
+        yield {**frame, "choices": [], "usage": _usage(answer.tokens)}
+
+
+def _call(call: ToolUse) -> dict[str, Any]:
+    arguments = orjson.dumps(call.arguments).decode()
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _finish(answer: ModelAnswer) -> str:
+    return "tool_calls" if answer.tool_calls else "stop"
+
+
+def _usage(tokens: TokenBreakdown) -> dict[str, Any]:
+    prompt = tokens.input + tokens.cache_read + tokens.cache_write
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": tokens.output,
+        "total_tokens": prompt + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
+    }

@@ -1,0 +1,247 @@
+"""Makes one value of a chat completion, streamed or not, whatever its server makes of the format. Never raises."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from benchflow.contracts import TokenBreakdown
+from benchflow.gateway.json_text import read_json
+from benchflow.gateway.message import Assembled, ToolUse
+from benchflow.gateway.sse import event_data
+
+EXCERPT = 300
+"""Characters shown of an answer that is no JSON."""
+
+
+class ChatAssembler:
+    """Keeps the bytes, and reads them when it is asked: nothing is parsed while a stream passes by."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the body."""
+        self._chunks.append(chunk)
+
+    def result(self) -> Assembled:
+        """Return what was made of all bytes so far."""
+        content = b"".join(self._chunks)
+        if content.lstrip()[:1] in (b"{", b"["):
+            return _from_json(content)
+        return _from_stream(content)
+
+
+def _from_json(content: bytes) -> Assembled:
+    try:
+        body = read_json(content)
+    except ValueError:
+        return Assembled(body=None, error=_excerpt(content))
+    if not isinstance(body, dict):
+        return Assembled(body=body, error=_excerpt(content))
+    return _read(body, error=_error(body), complete="choices" in body)
+
+
+def _from_stream(content: bytes) -> Assembled:
+    stream = _Stream()
+    for data in event_data(content):
+        stream.take(data)
+    if not stream.seen:
+        return Assembled(body=None, error=_excerpt(content) if content else None)
+    body = stream.body()
+    return _read(body, error=stream.error, complete=not stream.error and (stream.done or _finish(body) is not None))
+
+
+def _read(body: Mapping[str, Any], *, error: str | None, complete: bool) -> Assembled:
+    message = _message(body)
+    content = message.get("content")
+    return Assembled(
+        body=body,
+        model=str(body["model"]) if body.get("model") else None,
+        text=content if isinstance(content, str) else "",
+        thought=_thought(message),
+        tool_calls=_tool_calls(message.get("tool_calls")),
+        finish=_finish(body),
+        tokens=_tokens(body.get("usage")),
+        complete=complete,
+        error=error,
+    )
+
+
+@dataclass(slots=True)
+class _Choice:
+    """One choice of a stream while it grows."""
+
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    other: dict[str, Any] = field(default_factory=dict)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    finish: Any = None
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        for key, value in delta.items():
+            if key == "tool_calls":
+                self._add_calls(value)
+            elif isinstance(value, str) and key != "role":
+                self.pieces.setdefault(key, []).append(value)
+            elif isinstance(value, list) and isinstance(self.other.get(key), list):
+                self.other[key] += value
+            elif value is not None:
+                self.other[key] = value
+
+    def _add_calls(self, deltas: Any) -> None:
+        for delta in deltas if isinstance(deltas, list) else ():
+            function = delta.get("function") if isinstance(delta, dict) else None
+            if not isinstance(function, dict):
+                continue
+            call = self._call(delta)
+            call["id"] = call["id"] or delta.get("id")
+            call["name"] = call["name"] or function.get("name")
+            arguments = function.get("arguments")
+            if isinstance(arguments, dict):
+                arguments = orjson.dumps(arguments).decode()
+            if isinstance(arguments, str):
+                call["arguments"].append(arguments)
+
+    def _call(self, delta: Mapping[str, Any]) -> dict[str, Any]:
+        """Find the call that a delta belongs to: by its index, else by a new id, else the last one."""
+        index = delta.get("index")
+        for call in self.calls:
+            if isinstance(index, int) and call["index"] == index:
+                return call
+        if not isinstance(index, int) and self.calls and delta.get("id") in (None, "", self.calls[-1]["id"]):
+            return self.calls[-1]
+        self.calls.append({"index": index, "id": None, "name": None, "arguments": []})
+        return self.calls[-1]
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": None, **self.other}
+        message.update({key: "".join(pieces) for key, pieces in self.pieces.items()})
+        if self.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
+                }
+                for call in self.calls
+            ]
+        return message
+
+
+class _Stream:
+    """The chunks of a stream, merged."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self.done = False
+        self.error: str | None = None
+        self._top: dict[str, Any] = {}
+        self._choices: dict[Any, _Choice] = {}
+
+    def take(self, data: bytes) -> None:
+        if data.strip() == b"[DONE]":
+            self.seen = self.done = True
+            return
+        try:
+            chunk = read_json(data)
+        except ValueError:
+            return
+        if not isinstance(chunk, dict):
+            return
+        self.seen = True
+        self.error = self.error or _error(chunk)
+        choices = chunk.pop("choices", None)
+        self._top.update({key: value for key, value in chunk.items() if value is not None})
+        for item in choices if isinstance(choices, list) else ():
+            if isinstance(item, dict):
+                self._add(item)
+
+    def _add(self, item: Mapping[str, Any]) -> None:
+        choice = self._choices.setdefault(item.get("index", 0), _Choice())
+        delta = item.get("delta", item.get("message"))
+        if isinstance(delta, dict):
+            choice.add(delta)
+        choice.finish = item.get("finish_reason") or choice.finish
+
+    def body(self) -> dict[str, Any]:
+        """Return what the server would have answered without streaming."""
+        choices = [
+            {"index": index, "message": choice.message(), "finish_reason": choice.finish}
+            for index, choice in self._choices.items()
+        ]
+        return {**self._top, "object": "chat.completion", "choices": choices}
+
+
+def read_arguments(arguments: Any) -> Mapping[str, Any]:
+    """Read a tool call's arguments; empty where they are no JSON object."""
+    if isinstance(arguments, str):
+        try:
+            arguments = read_json(arguments)
+        except ValueError:
+            return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _message(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    message = _first_choice(body).get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def _finish(body: Mapping[str, Any]) -> str | None:
+    finish = _first_choice(body).get("finish_reason")
+    return finish if isinstance(finish, str) else None
+
+
+def _thought(message: Mapping[str, Any]) -> str:
+    thoughts = (message.get(key) for key in ("reasoning_content", "reasoning"))
+    return next((thought for thought in thoughts if isinstance(thought, str) and thought), "")
+
+
+def _tool_calls(calls: Any) -> tuple[ToolUse, ...]:
+    found = []
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            name, arguments = str(function.get("name") or ""), read_arguments(function.get("arguments"))
+            found.append(ToolUse(id=str(call.get("id") or ""), name=name, arguments=arguments))
+    return tuple(found)
+
+
+def _tokens(usage: Any) -> TokenBreakdown | None:
+    if not isinstance(usage, dict) or not {"prompt_tokens", "completion_tokens"} & usage.keys():
+        return None
+    prompt = _count(usage, "prompt_tokens")
+    read = _count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens")
+    write = _count(usage.get("prompt_tokens_details"), "cache_write_tokens")
+    return TokenBreakdown.of(
+        input=max(prompt - read - write, 0),
+        output=_count(usage, "completion_tokens"),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        cache_read=read,
+        cache_write=write,
+    )
+
+
+def _count(counts: Any, key: str) -> int:
+    value = counts.get(key) if isinstance(counts, dict) else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _error(body: Mapping[str, Any]) -> str | None:
+    error = body.get("error")
+    if isinstance(error, dict):
+        error = error.get("message") or orjson.dumps(error).decode()
+    if error is None and "choices" not in body:
+        error = body.get("message") or body.get("detail")
+    return str(error)[:EXCERPT] if error else None
+
+
+def _excerpt(content: bytes) -> str:
+    return "not JSON: " + content[:EXCERPT].decode("utf-8", "replace").strip()

@@ -1,0 +1,6 @@
+"""The dialects that the gateway speaks, by the name that a manifest's `api_protocol` gives them."""
+
+from benchflow.gateway.chat import Chat
+from benchflow.gateway.dialect import Dialect
+
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (Chat(),)}

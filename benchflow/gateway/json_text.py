@@ -1,0 +1,88 @@
+"""JSON as text: reads what strict parsers refuse, and changes it by splices that leave every other byte alone."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+def read_json(text: bytes | str) -> Any:
+    """Read JSON, lone surrogates included, which come as `?`. Raises ValueError."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        try:
+            value = json.loads(text)
+        except RecursionError as exc:
+            raise ValueError("the JSON is nested too deeply") from exc
+        return orjson.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where a member of the outermost object stands."""
+
+    name: str
+    start: int
+    """Of the value."""
+    end: int
+    """Just after the value."""
+
+
+def members(text: bytes) -> Iterator[Member]:
+    """Find the members of the outermost object of valid JSON, in order. Raises ValueError where it is no object."""
+    tokens = _TOKEN.finditer(text)
+    first = next(tokens, None)
+    if first is None or first.group() != b"{":
+        raise ValueError("not a JSON object")
+    for token in tokens:
+        if token.group() == b"}":
+            return
+        if token.group() == b",":
+            continue
+        name = read_json(token.group())
+        next(tokens)  # the colon
+        start, end = _value(tokens)
+        yield Member(name, start, end)
+
+
+def _value(tokens: Iterator[re.Match[bytes]]) -> tuple[int, int]:
+    depth = 0
+    start = None
+    for token in tokens:
+        start = token.start() if start is None else start
+        if token.group() in (b"{", b"["):
+            depth += 1
+        elif token.group() in (b"}", b"]"):
+            depth -= 1
+        if not depth:
+            return start, token.end()
+    raise ValueError("the JSON ends too early")
+
+
+def replace_member(text: bytes, name: str, value: bytes) -> bytes:
+    """Put `value` where the member's value stands, each time that it occurs; put it first where there is none."""
+    found = [member for member in members(text) if member.name == name]
+    for member in reversed(found):
+        text = text[: member.start] + value + text[member.end :]
+    if found:
+        return text
+    brace = text.index(b"{") + 1
+    rest = text[brace:]
+    comma = b"" if rest.lstrip().startswith(b"}") else b","
+    return text[:brace] + orjson.dumps(name) + b":" + value + comma + rest
+
+
+def append_item(text: bytes, name: str, item: bytes) -> bytes:
+    """Add an item at the end of the array that is the member's value. Raises ValueError where there is none."""
+    found = [member for member in members(text) if member.name == name]
+    if not found or text[found[-1].start : found[-1].start + 1] != b"[":
+        raise ValueError(f"no array {name!r}")
+    bracket = found[-1].end - 1
+    comma = b"" if text[found[-1].start + 1 : bracket].isspace() or bracket == found[-1].start + 1 else b","
+    return text[:bracket] + comma + item + text[bracket:]

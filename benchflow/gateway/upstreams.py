@@ -1,0 +1,135 @@
+"""Which upstream a run uses: from what the user said to an open upstream and what must be known of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from benchflow.errors import InputError
+from benchflow.gateway.forward import Forward, Target
+from benchflow.gateway.upstream import Upstream
+
+PLAYED_MODEL = "gpt-4.1"
+"""The model's name that agents are given where no model answers: a real one, for their tools may depend on it."""
+GENERIC_PROVIDER = "openai"
+"""What stands before a model's name, for agents that want something there, where it is no provider of the table."""
+NO_MODEL = (
+    "upstream: the oracle, not a model: it plays each scenario's own solution; name a model with --model, or say "
+    "--upstream oracle"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedUpstream:
+    """An upstream, and what the run must know of it. Whoever runs the gateway on it closes it."""
+
+    upstream: Upstream
+    model: str
+    """The name that main requests must carry."""
+    label: str
+    """Name and settings, as rows have it: `oracle`, `script:answers.json`, `openai`, `http://127.0.0.1:8000/v1`."""
+    provider: str
+    """What stands before the model's name, for agents that want something there."""
+    secrets: tuple[str, ...] = ()
+    note: str | None = None
+    """What the user should be told before anything starts."""
+
+
+def open_upstream(
+    text: str | None, model: str | None, environ: Mapping[str, str], *, default_model: str | None = None
+) -> OpenedUpstream:
+    """Open what `--upstream` and `--model` ask for; without either it is the oracle, and the note says so.
+
+    `default_model` is the agent's, for upstreams that are no model. Raises InputError for what is unknown, and for a
+    key that is missing.
+    """
+    if text is None and model is None:
+        return _played("oracle", None, default_model, note=NO_MODEL)
+    if text is None:
+        return _of_model(model or "", environ)
+    name, _, rest = text.partition(":")
+    if text in ("oracle", "null") or name == "script":
+        return _played(text, model, default_model)
+    if urlsplit(text).scheme in ("http", "https"):
+        return _at_url(text, model, environ)
+    raise InputError(
+        f"--upstream {text!r}: not known; it is one of oracle, null, script:FILE, or the base URL of a provider "
+        f"(http://127.0.0.1:8000/v1){'' if rest else '; for a provider by name use --model PROVIDER/MODEL'}"
+    )
+
+
+def _played(text: str, model: str | None, default_model: str | None, note: str | None = None) -> OpenedUpstream:
+    return OpenedUpstream(
+        upstream=_player(text),
+        model=model or default_model or PLAYED_MODEL,
+        label=text,
+        provider=GENERIC_PROVIDER,
+        note=note,
+    )
+
+
+def _player(text: str) -> Upstream:
+    if text == "oracle":
+        from benchflow.gateway.oracle import Oracle
+
+        return Oracle()
+    if text == "null":
+        from benchflow.gateway.null import Null
+
+        return Null()
+    from benchflow.gateway.script import Script, read_script
+
+    return Script(read_script(Path(text.partition(":")[2])))
+
+
+def _of_model(model: str, environ: Mapping[str, str]) -> OpenedUpstream:
+    from benchflow.gateway.providers import key_of, providers, proxy_for
+
+    prefix, slash, name = model.partition("/")
+    provider = providers().get(prefix)
+    if provider is None or not slash or not name:
+        raise InputError(
+            f"--model {model!r}: say whose it is, as in `openai/gpt-4.1`; known are {', '.join(sorted(providers()))}; "
+            "for any other provider add --upstream with its base URL"
+        )
+    key = key_of(provider, environ)
+    target = Target(
+        name=provider.name,
+        base_urls=provider.base_urls,
+        key=key,
+        priced_as=provider.priced_as,
+        proxy=proxy_for(next(iter(provider.base_urls.values())), environ),
+    )
+    return OpenedUpstream(
+        upstream=Forward(target),
+        model=name,
+        label=provider.name,
+        provider=provider.name,
+        secrets=(key,) if key else (),
+    )
+
+
+def _at_url(url: str, model: str | None, environ: Mapping[str, str]) -> OpenedUpstream:
+    from benchflow.gateway.dialects import DIALECTS
+    from benchflow.gateway.providers import OWN_KEY, key_of, provider_at, proxy_for
+
+    if not model:
+        raise InputError(f"--upstream {url}: say with --model which of its models to use")
+    if not urlsplit(url).hostname:
+        raise InputError(f"--upstream {url}: not a URL; give a base URL as in http://127.0.0.1:8000/v1")
+    known = provider_at(url)
+    key = key_of(known, environ) if known else environ.get(OWN_KEY, "").strip() or None
+    target = Target(
+        name=known.name if known else urlsplit(url).netloc,
+        base_urls=dict.fromkeys(DIALECTS, url),
+        key=key,
+        priced_as=known.priced_as if known else None,
+        proxy=proxy_for(url, environ),
+    )
+    return OpenedUpstream(
+        upstream=Forward(target),
+        model=model,
+        label=url,
+        provider=known.name if known else GENERIC_PROVIDER,
+        secrets=(key,) if key else (),
+    )
