@@ -65,9 +65,9 @@ class FileTool:
 
     @property
     def _wants_absolute(self) -> bool:
-        schema = _properties(self.tool).get(self.path, {})
-        said = f"{self.path} {schema.get('description', '')} {self.tool.description}".lower()
-        return "absolute" in said and not re.search(r"absolute or relative|relative or absolute|relative path", said)
+        own = f"{self.path} {_properties(self.tool).get(self.path, {}).get('description', '')}".lower()
+        said = own if "absolute" in own or "relative" in own else self.tool.description.lower()
+        return "absolute" in said and not re.search(r"absolute or relative|relative or absolute", said)
 
 
 def find_shells(tools: Sequence[ToolDefinition]) -> list[ShellTool]:
