@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from benchflow.gateway.message import Message, ModelRequest, Role
+from benchflow.gateway.message import ModelRequest, Role
 
 
 class Quirks(Protocol):
@@ -59,8 +59,8 @@ def classify(request: ModelRequest, trial: TrialSoFar) -> Verdict:
     if not trial.prompt_open:
         return Verdict("auxiliary", "came after the prompt's response")
     offered = frozenset(tool.name for tool in request.tools)
-    if request.tool_choice in offered:
-        return Verdict("auxiliary", f"forces the tool {request.tool_choice!r}")
+    if request.tool_choice in offered or (request.tool_choice == "required" and len(offered) == 1):
+        return Verdict("auxiliary", "forces a tool")
     if not offered and not trial.tools_in_text:
         return Verdict("auxiliary", "offers no tools")
     if not _carries_prompt(request, trial.prompts):
@@ -73,16 +73,20 @@ def classify(request: ModelRequest, trial: TrialSoFar) -> Verdict:
 
 
 def _by_last_message(request: ModelRequest, trial: TrialSoFar) -> Verdict:
+    reminded = False
     for message in reversed(request.messages):
         if message.tool_results:
             return Verdict("main", "ends with a tool result")
         if message.role == "system":
             continue
+        if message.role == "assistant" and reminded:
+            return Verdict("main", "ends with a reminder of the agent's own")
         if message.role == "assistant":
             return Verdict("auxiliary", "ends with the assistant's own text")
         if _any_prompt_in(message.texts, trial.prompts):
             return Verdict("main", "ends with a prompt that was sent")
         if all(_REMINDER.fullmatch(text) or not text.strip() for text in message.texts):
+            reminded = True
             continue
         if trial.tools_in_text:
             return Verdict("main", "ends with a text, as tool results of this agent do")
@@ -104,11 +108,7 @@ def _telling(request: ModelRequest) -> Iterator[str]:
 
 
 def _carries_prompt(request: ModelRequest, prompts: Sequence[str]) -> bool:
-    return any(_any_prompt_in(message.texts, prompts) for message in request.messages if _is_users(message))
-
-
-def _is_users(message: Message) -> bool:
-    return message.role == "user"
+    return any(_any_prompt_in(message.texts, prompts) for message in request.messages if message.role == "user")
 
 
 def _any_prompt_in(texts: Sequence[str], prompts: Sequence[str]) -> bool:

@@ -65,9 +65,10 @@ class FileTool:
 
     @property
     def _wants_absolute(self) -> bool:
-        own = f"{self.path} {_properties(self.tool).get(self.path, {}).get('description', '')}".lower()
-        said = own if "absolute" in own or "relative" in own else self.tool.description.lower()
-        return "absolute" in said and not re.search(r"absolute or relative|relative or absolute", said)
+        said = f"{self.path} {_properties(self.tool).get(self.path, {}).get('description', '')}".lower()
+        if "absolute" not in said and "relative" not in said:
+            said = self.tool.description.lower()
+        return "absolute" in said and not re.search(r"absolute or|or absolute|relative to|relative path or", said)
 
 
 def find_shells(tools: Sequence[ToolDefinition]) -> list[ShellTool]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
@@ -21,6 +20,8 @@ def _prices() -> Any:
 
 @cache
 def _source(day: str) -> str:
+    from importlib.metadata import version  # 20 ms, wanted only where something costs
+
     return f"genai-prices {version('genai-prices')}, prices of {day}"
 
 
