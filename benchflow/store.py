@@ -59,6 +59,11 @@ class StoredRun:
     def id(self) -> str:
         return self.folder.resolve().name
 
+    @property
+    def last_change(self) -> float:
+        """When something was last written, in seconds since the epoch."""
+        return max((self.folder / mark).stat().st_mtime for mark in _MARKS if (self.folder / mark).exists())
+
     @cached_property
     def description(self) -> dict[str, Any]:
         """The content of run.json; empty where a kill came before it."""
