@@ -106,7 +106,7 @@ def test_failure_of_the_surroundings_is_unscored(code: ErrorCode) -> None:
 
 
 def test_where_two_causes_apply_the_surroundings_go_before_the_agent_and_the_agent_before_a_budget() -> None:
-    order: list[ErrorCode] = ["cancelled", "sandbox", "upstream", "capture", "crash", "protocol"]
+    order: list[ErrorCode] = ["cancelled", "sandbox", "upstream", "auth", "capture", "crash", "protocol"]
     for first, second in itertools.pairwise(order):
         outcome = decide([ended("timeout")], TrialError(second, "second"), Fault(code=first, message="first"))
         assert (outcome.error_code, outcome.error) == (first, "first; also: second")

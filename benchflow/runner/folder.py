@@ -14,6 +14,7 @@ from benchflow.errors import InputError
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
 from benchflow.row import ProfileRow
+from benchflow.runner.plan import plain_name
 
 
 class RunFolder:
@@ -29,7 +30,7 @@ class RunFolder:
     @classmethod
     def create(cls, out: Path, label: str, clock: Clock, redactor: Redactor) -> Self:
         """Make a new folder below `out`, named by time and `label`. Raises InputError where it cannot be written."""
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{label}-{secrets.token_hex(2)}"
+        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{plain_name(label)}-{secrets.token_hex(2)}"
         try:
             (out / name / "trials").mkdir(parents=True)
         except OSError as exc:
@@ -53,7 +54,7 @@ class RunFolder:
 
     def write_description(self, description: Mapping[str, Any]) -> None:
         """Write run.json, whole or not at all."""
-        self._write_whole(self.path / "run.json", orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n")
+        self.write_whole(self.path / "run.json", orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n")
 
     def try_folder(self, trial: str, attempt: int) -> Path:
         """Make and return the folder of a try."""
@@ -72,13 +73,14 @@ class RunFolder:
 
     def write_result(self, folder: Path, row: ProfileRow) -> None:
         """Write a try's own row to its result.json."""
-        self._write_whole(folder / "result.json", row.to_json() + b"\n")
+        self.write_whole(folder / "result.json", row.to_json() + b"\n")
 
     def append_row(self, row: ProfileRow) -> None:
         """Append the row of a trial that has ended for good."""
         self._rows.write(row.to_json() + b"\n")
 
-    def _write_whole(self, path: Path, content: bytes) -> None:
+    def write_whole(self, path: Path, content: bytes) -> None:
+        """Write a file of the run, redacted, whole or not at all."""
         draft = path.with_name(path.name + ".draft")
         draft.write_bytes(self._redactor.redact(content))
         os.replace(draft, path)

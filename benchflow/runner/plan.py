@@ -56,7 +56,12 @@ class Trial:
         ]
         hash8 = hashlib.sha256(orjson.dumps(known)).hexdigest()[:8]
         parts = [cell.scenario.id, cell.agent.label, cell.mode, str(self.iteration), hash8]
-        return "-".join(re.sub(r"[^A-Za-z0-9._]+", "-", part) for part in parts)
+        return "-".join(plain_name(part) for part in parts)
+
+
+def plain_name(text: str) -> str:
+    """Write a name so that it can be part of a path on any system."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text)
 
 
 def make_plan(cells: Iterable[Cell], repetitions: int) -> list[Trial]:

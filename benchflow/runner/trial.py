@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import anyio
+import anyio.to_thread
 
 from benchflow import __version__
 from benchflow.clock import Clock, Stamp
@@ -193,6 +194,9 @@ class Try:
             self._workspace = await self._stage.provider.stop_session(self._handle)
         with self._catch():
             self._trace = await self._stage.provider.export_session(self._handle)
+        if self._workspace is not None:
+            diff = await anyio.to_thread.run_sync(self._workspace.diff)
+            self._stage.folder.write_whole(self._folder / "workspace.diff", diff.encode("utf-8", "surrogateescape"))
         self._facts = self._stage.provider.facts(self._handle)
 
     async def _score(self) -> None:
