@@ -15,6 +15,7 @@ from benchflow.model import StrictModel, parse, suggest, wrong
 from benchflow.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
 from benchflow.tiers import UNMEASURED, ClaimedTier, Measurement
+from benchflow.versions import Constraint
 
 CONTRACT = (1, 1)
 """Major and minor of the contract that this version of BenchFlow knows."""
@@ -85,6 +86,16 @@ class Runtimes(StrictModel):
 
     python: Text | None = None
     node: Text | None = None
+
+    @field_validator("python", "node")
+    @classmethod
+    def _constrains(cls, text: str | None) -> str | None:
+        try:
+            if text is not None:
+                Constraint.parse(text)
+        except ValueError as exc:
+            raise wrong(str(exc)) from exc
+        return text
 
 
 class ManifestFields(StrictModel):

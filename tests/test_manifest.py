@@ -160,6 +160,7 @@ def test_addition_in_an_older_contract_is_a_warning_that_says_what_to_write(tmp_
         ({"aliases": "x"}, ["aliases"]),
         ({"quirks": {"auxiliary": ["("]}}, ["quirks.auxiliary", "regular expression"]),
         ({"claimed_tier": "unmeasured"}, ["claimed_tier"]),
+        ({"runtimes": {"node": "latest"}}, ["runtimes.node", "'latest'", ">=22"]),
         ({"home_files": {"../x": ""}}, ["home_files", "'../x'"]),
         ({"home_files": {"/etc/x": ""}}, ["home_files", "'/etc/x'"]),
         ({"source": "nowhere"}, ["source", "nowhere"]),
