@@ -39,7 +39,7 @@ else
   IFS= read -r line <"$file"
   case $line in
     '#!'*) echo "$file: its interpreter ${line#??} does not exist inside the sandbox" ;;
-    *) echo "$file: cannot be executed inside the sandbox: its loader is missing, or it is made for another machine" ;;
+    *) echo "$file: cannot be executed: its loader does not exist inside the sandbox" ;;
   esac
 fi
 """

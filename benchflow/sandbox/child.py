@@ -62,22 +62,29 @@ class Child:
     async def stop(self, grace_s: float) -> None:
         """End the whole tree and return when it is empty.
 
-        Half of `grace_s` to leave after end of file on stdin, half after SIGTERM, then SIGKILL. What the first process
-        leaves behind is killed at once. Raises TrialError(`sandbox`) if something cannot be killed.
+        Half of `grace_s` to leave after end of file on stdin, half after SIGTERM, then SIGKILL; 0: SIGKILL at once.
+        What the first process leaves behind is killed at once. Raises TrialError(`sandbox`) if something cannot be.
         """
-        await self.stdin.aclose()
-        for command in (wire.TERMINATE, wire.KILL):
-            if grace_s > 0 and not self._exited.is_set():
-                with anyio.move_on_after(grace_s / 2):
-                    await self._exited.wait()
-            if not self._exited.is_set():
-                self._link.order(command)
+        if grace_s > 0:
+            await self.stdin.aclose()
+            await self._leaves_within(grace_s / 2)
+            self._order(wire.TERMINATE)
+            await self._leaves_within(grace_s / 2)
+        self._order(wire.KILL)
         try:
             with anyio.fail_after(_KILLED_WITHIN_S):
                 await self._empty.wait()
         except TimeoutError:
             alive = ", ".join(self._alive) or "a process"
             raise TrialError("sandbox", f"cannot be killed, in {_KILLED_WITHIN_S:.0f} s: {alive}") from None
+
+    async def _leaves_within(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+
+    def _order(self, command: bytes) -> None:
+        if not self._exited.is_set():
+            self._link.order(command)
 
     def _take(self, report: wire.Report, fds: list[int]) -> None:
         match report["event"]:

@@ -51,15 +51,17 @@ class SocketSpec:
     port: int
     """The port as the process sees it."""
     bound: socket.socket | None = None
-    """Already open, where the process shares the host's loopback; None: opened inside at start."""
+    """Already open, where the process shares the host's loopback, and closed by whoever asked for it; None: opened
+    inside at start."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceLimits:
-    """rlimits. None: as BenchFlow's own."""
+    """rlimits, of each process by itself. None: as BenchFlow's own, above which none can be."""
 
     open_files: int | None = None
     processes: int | None = None
+    """Counted over everything that the user runs in the same user namespace; the kernel exempts root."""
     cpu_s: int | None = None
     file_bytes: int | None = None
     address_bytes: int | None = None
@@ -71,13 +73,14 @@ class LaunchSpec:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    """The whole environment: nothing is inherited."""
+    """The whole environment: nothing is inherited. PWD is added."""
     folders: Folders
     cwd: str | None = None
     """As seen inside; None: the workspace."""
     binds: tuple[Bind, ...] = ()
     covers: tuple[Path, ...] = ()
-    """Host folders that must look empty inside, although a bound folder contains them."""
+    """Host folders, and files, that must look empty inside, although a bound folder contains them. A bind from within
+    one stays visible. Only bubblewrap can do it."""
     network: Network = "gateway"
     sockets: tuple[SocketSpec, ...] = ()
     limits: ResourceLimits = field(default_factory=ResourceLimits)
@@ -138,10 +141,11 @@ class SandboxedProcess(Protocol):
         ...
 
     async def stop(self, grace_s: float) -> None:
-        """End the process and everything it started: end of file on stdin, `grace_s` to leave, SIGTERM, SIGKILL.
+        """End the process and everything it started: end of file on stdin, half of `grace_s` to leave, SIGTERM, the
+        other half, SIGKILL. 0: SIGKILL at once.
 
-        Returns when the process tree is empty; may be called again. Raises TrialError(`sandbox`) if something
-        cannot be killed.
+        What the first process leaves behind is killed when that ends, with or without `stop`. Returns when the process
+        tree is empty; may be called again. Raises TrialError(`sandbox`) if something cannot be killed.
         """
         ...
 

@@ -114,9 +114,14 @@ def bubblewrap_options(spec: LaunchSpec, system: HostSystem) -> list[Option]:
     for mount in sorted([*_mounts(spec, binds), *covers], key=lambda mount: mount.target.count("/")):
         options += [*mount.words, mount.target]
     for cover in covers:
-        options += ["--remount-ro", cover.target]
+        if cover.words == _EMPTY_FOLDER:
+            options += ["--remount-ro", cover.target]
     options += ["--remount-ro", "/", "--chdir", spec.cwd or INSIDE.workspace]
     return options
+
+
+_EMPTY_FOLDER: tuple[Option, ...] = ("--tmpfs",)
+_EMPTY_FILE: tuple[Option, ...] = ("--ro-bind-data", {"text": ""})
 
 
 class _Mount(NamedTuple):
@@ -145,5 +150,5 @@ def _covers(binds: Iterable[Bind], covered: Iterable[Path]) -> Iterator[_Mount]:
         for bind in binds:
             source = bind.source.resolve()
             if hidden.is_relative_to(source) and hidden.exists():
-                empty: tuple[Option, ...] = ("--tmpfs",) if hidden.is_dir() else ("--ro-bind-data", {"text": ""})
-                yield _Mount(os.path.normpath(Path(_target(bind)) / hidden.relative_to(source)), empty)
+                place = os.path.normpath(Path(_target(bind)) / hidden.relative_to(source))
+                yield _Mount(place, _EMPTY_FOLDER if hidden.is_dir() else _EMPTY_FILE)

@@ -85,16 +85,19 @@ def start(plan: wire.Plan, namespaces: wire.Namespaces, stdio: Sequence[int], or
     os.close(status_write)
     os.close(block_read)
     status = Status(status_read, orders)
-    init = _first_process(status)
     try:
+        init = _first_process(status)
         sockets = _open_inside(init, namespaces["sockets"]) if namespaces["sockets"] else []
         limits.limit(plan["limits"], init)
         os.write(block_write, b"1")
-    except (ProcessLookupError, BrokenPipeError) as error:
-        raise WrapperError("bubblewrap ended before it executed the program") from error
+        return Wrapped(wrapper, init, _wait_until_executed(status, init), sockets, status)
+    except BaseException as error:
+        status.close()
+        if isinstance(error, ProcessLookupError | BrokenPipeError):
+            raise WrapperError("bubblewrap ended before it executed the program") from error
+        raise
     finally:
         os.close(block_write)
-    return Wrapped(wrapper, init, _wait_until_executed(status, init), sockets, status)
 
 
 def _spawn_wrapper(

@@ -12,32 +12,36 @@ if TYPE_CHECKING:
 
 _IGNORED = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 """By Python or by the helper."""
+_SHELL = "/bin/sh"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def spawn(argv: Sequence[str], env: Mapping[str, str], stdio: Sequence[int]) -> int:
-    """Execute a program in a session of its own and return its process id.
+    """Execute a program in a session of its own and return its process id. What has no `#!` line is run by the shell.
 
     Raises OSError with the file's name, its `strerror` made for people.
     """
     program = find_program(argv[0], env.get("PATH", _DEFAULT_PATH))
     try:
-        return os.posix_spawn(
-            program,
-            list(argv),
-            dict(env),
-            file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=_IGNORED,
-        )
+        return _execute(program, argv, env, stdio)
     except FileNotFoundError as error:
         raise OSError(error.errno, f"its interpreter {_interpreter(program)} does not exist", program) from error
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-        text = "cannot be executed: it has no #! line, or is made for another kind of machine"
-        raise OSError(error.errno, text, program) from error
+        return _execute(_SHELL, [_SHELL, program, *argv[1:]], env, stdio)
+
+
+def _execute(program: str, argv: Sequence[str], env: Mapping[str, str], stdio: Sequence[int]) -> int:
+    return os.posix_spawn(
+        program,
+        list(argv),
+        dict(env),
+        file_actions=[(os.POSIX_SPAWN_DUP2, fd, target) for target, fd in enumerate(stdio)],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=_IGNORED,
+    )
 
 
 def find_program(name: str, path: str) -> str:

@@ -1,9 +1,9 @@
 """What BenchFlow and its helper say to each other. The one module that both sides import: standard library only.
 
 Channel (one per helper), to the helper: one byte with one descriptor, a new supervisor's end of its control socket.
-Control (one per supervisor), to the supervisor: a launch, which is the length of a plan and the plan as JSON, with stdin,
-stdout and stderr attached; `TERMINATE`; `KILL`. From the supervisor: one JSON object a line, the one that says `started`
-with the served sockets attached. The end of file, either way, means that the other side is dead.
+Control (one per supervisor), to the supervisor: a launch, which is the length of a plan and the plan as JSON, with
+stdin, stdout and stderr attached; `TERMINATE`; `KILL`. From the supervisor: one JSON object a line, the one that says
+`started` with the served sockets attached. The end of file, either way, means that the other side is dead.
 """
 
 from __future__ import annotations
