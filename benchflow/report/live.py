@@ -38,9 +38,8 @@ class _Running:
 class LiveProgress:
     """Redraws four times a second, in a thread of Rich's, so that times go on while an agent is silent."""
 
-    def __init__(self, total: int, concurrency: int, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, total: int, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._total = total
-        self._concurrency = concurrency
         self._now = now
         self._began = now()
         self._running: dict[str, _Running] = {}

@@ -29,7 +29,7 @@ class Progress(Protocol):
 
 @contextmanager
 def open_progress(
-    total: int, *, concurrency: int = 1, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
+    total: int, *, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic
 ) -> Iterator[Progress]:
     """Show the progress of `total` trials on `stream` (stderr) until the block ends."""
     output = stream or sys.stderr
@@ -38,7 +38,7 @@ def open_progress(
         return
     from benchflow.report.live import LiveProgress  # Rich, which a run without a terminal need not load
 
-    with LiveProgress(total, concurrency, output, now) as progress:
+    with LiveProgress(total, output, now) as progress:
         yield progress
 
 

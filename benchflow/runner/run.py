@@ -13,7 +13,7 @@ from benchflow.clock import Clock
 from benchflow.contracts import Event
 from benchflow.gateway.gateway import Gateway
 from benchflow.hosted import Equipment
-from benchflow.install import ensure_installed
+from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
 from benchflow.report.progress import Progress, open_progress
@@ -30,6 +30,7 @@ from benchflow.runner.scratch import Scratch
 from benchflow.runner.trial import Stage
 from benchflow.sandbox.choose import choose_sandbox
 from benchflow.sandbox.interface import Sandbox
+from benchflow.sandbox.process import ProcessSandbox
 from benchflow.scenario import BUNDLED
 from benchflow.scorers.checks import ChecksScorer
 from benchflow.toolchain import Toolchains
@@ -78,7 +79,7 @@ async def perform(job: Job, say: Say) -> RunResult:
         gateway = await stack.enter_async_context(
             Gateway(job.upstream.upstream, clock=clock, redactor=redactor, strict_model=request.strict_model)
         )
-        progress = stack.enter_context(open_progress(len(plan), concurrency=request.concurrency))
+        progress = stack.enter_context(open_progress(len(plan)))
         provider = AcpProvider(equip=lambda: _equip(job, sandbox, gateway, clock, redactor, say))
         stage = Stage(
             provider=provider,
@@ -97,12 +98,9 @@ async def perform(job: Job, say: Say) -> RunResult:
 
 
 async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, redactor: Redactor, say: Say) -> Equipment:
-    install = await ensure_installed(
-        job.agent, home=job.home, environ=job.environ, reinstall=job.request.reinstall, on_line=say
-    )
     return Equipment(
         manifest=job.agent,
-        install=install,
+        install=await _install(job, say),
         sandbox=sandbox,
         gateway=gateway,
         clock=clock,
@@ -112,6 +110,20 @@ async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, red
         provider_name=job.upstream.provider,
         require_capture=job.require_capture,
     )
+
+
+async def _install(job: Job, say: Say) -> Install:
+    """Install the agent, if it is not there yet. Installs are never hidden from the machine: they need its compilers."""
+    found = None if job.request.reinstall else find_install(job.agent, job.home)
+    if found:
+        return found
+    say(f"installing {job.agent.label}; this is done once")
+    async with ProcessSandbox() as sandbox:
+        install = await ensure_installed(
+            job.agent, home=job.home, sandbox=sandbox, environ=job.environ, reinstall=job.request.reinstall
+        )
+    say(f"installed {job.agent.label} in {install.seconds:.1f} s; log: {install.log}")
+    return install
 
 
 def _result(job: Job, folder: RunFolder, rows: Sequence[ProfileRow], *, planned: int) -> RunResult:
