@@ -17,7 +17,7 @@ from benchflow.sandbox.child import Child, Streams
 from benchflow.sandbox.helper import limits, wire
 from benchflow.sandbox.interface import Inside, Isolation, LaunchSpec
 from benchflow.sandbox.link import Link, send
-from benchflow.sandbox.pipes import Pipe, PipeReader, PipeWriter, make_pipe
+from benchflow.sandbox.pipes import PipeReader, PipeWriter
 
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from helper.server import main; main()"
 _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -92,17 +92,16 @@ class Helper:
     async def _hand_over(self, plan: wire.Plan, spec: LaunchSpec, isolation: Isolation, inside: Inside) -> Child:
         self.start()
         link = await self._take_link()
-        stdin, stdout = make_pipe(), make_pipe()
-        stderr = make_pipe() if spec.stderr is None else None
-        reader = PipeReader(stderr.read) if stderr else None
-        streams = Streams(stdin=PipeWriter(stdin.write), stdout=PipeReader(stdout.read), stderr=reader)
+        streams, far_ends = _open_streams(spec.stderr)
         child = Child(link, streams, isolation, inside)
         self._children.add(child)
         child.at_end = lambda: self._forget(child, link)
         try:
-            await link.launch(plan, [stdin.read, stdout.write, stderr.write if stderr else spec.stderr or 0])
+            await link.launch(plan, far_ends)
         finally:
-            _close_far_ends(stdin, stdout, stderr)
+            for fd in far_ends:
+                if fd != spec.stderr:
+                    os.close(fd)
         return child
 
     def _forget(self, child: Child, link: Link) -> None:
@@ -164,8 +163,11 @@ async def _leave(channel: socket.socket, process: subprocess.Popen[bytes]) -> No
     process.wait()
 
 
-def _close_far_ends(stdin: Pipe, stdout: Pipe, stderr: Pipe | None) -> None:
-    os.close(stdin.read)
-    os.close(stdout.write)
-    if stderr:
-        os.close(stderr.write)
+def _open_streams(stderr: int | None) -> tuple[Streams, list[int]]:
+    """Open the pipes; return BenchFlow's ends and the process's: stdin, stdout and stderr."""
+    stdin_read, stdin_write = os.pipe()
+    stdout_read, stdout_write = os.pipe()
+    stderr_read, stderr_write = os.pipe() if stderr is None else (None, stderr)
+    reader = None if stderr_read is None else PipeReader(stderr_read)
+    streams = Streams(stdin=PipeWriter(stdin_write), stdout=PipeReader(stdout_read), stderr=reader)
+    return streams, [stdin_read, stdout_write, stderr_write]

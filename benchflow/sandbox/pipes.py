@@ -4,34 +4,13 @@ Faster than asyncio's transports by a copy and a callback for each block, and wi
 """
 
 import asyncio
-import contextlib
-import fcntl
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import anyio
 
-BLOCK = 256 * 1024
-"""Bytes read at most at once, and what a pipe is enlarged to. Not more: the kernel counts a plain user's pipes
-together, 64 MiB by default, and makes tiny ones past that."""
-
-
-@dataclass(frozen=True)
-class Pipe:
-    """A fresh pipe: two descriptors."""
-
-    read: int
-    write: int
-
-
-def make_pipe() -> Pipe:
-    """Open a pipe, as large as the system allows up to `BLOCK`."""
-    pipe = Pipe(*os.pipe())
-    if hasattr(fcntl, "F_SETPIPE_SZ"):
-        with contextlib.suppress(OSError):  # over a plain user's allowance: it stays as it is
-            fcntl.fcntl(pipe.write, fcntl.F_SETPIPE_SZ, BLOCK)
-    return pipe
+BLOCK = 64 * 1024
+"""Bytes moved at most at once: a whole pipe. Enlarged pipes were not faster, and the kernel allows a plain user few."""
 
 
 class PipeReader:
