@@ -75,9 +75,9 @@ def evaluate(code: str, *, path: Sequence[str] = (".",), timeout_s: float = 30, 
 
 
 def run(
-    *argv: str, path: Sequence[str] = (), timeout_s: float = 30, given: str = ""
+    *argv: str, path: Sequence[str] = (), folder: str = ".", timeout_s: float = 30, given: str = ""
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a program of the workspace, Python for `argv` that begins with `-m` or a `.py` file, and return how it ended.
+    """Run a program in a folder, Python for `argv` that begins with `-m` or a `.py` file, and return how it ended.
 
     Raises NoAnswer if it does not end in time.
     """
@@ -89,6 +89,7 @@ def run(
             text=True,
             capture_output=True,
             env=_environment(path),
+            cwd=folder,
             timeout=timeout_s,
             check=False,
         )

@@ -1,0 +1,3 @@
+"""What it costs to send a parcel."""
+
+__version__ = "1.5.0.dev0"

@@ -1,0 +1,3 @@
+from parcel.cli import main
+
+main()
