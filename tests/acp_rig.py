@@ -1,7 +1,9 @@
-"""What tests of the session need: the fake agent as a process behind a client, and an agent of canned bytes in memory."""
+"""What tests of the session need: the fake agent as a process behind a client; an agent of canned bytes in memory."""
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,9 +28,18 @@ class Lines:
 
     def __init__(self) -> None:
         self.blocks: list[bytes] = []
+        self._changed = anyio.Event()
 
     def write(self, lines: bytes) -> None:
         self.blocks.append(lines)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something that is logged makes it true."""
+        with anyio.fail_after(20):
+            while not condition():
+                await self._changed.wait()
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -105,6 +116,14 @@ async def fake_agent(
             await process.wait()
             writer.close()
             reader.close()
+            kill_children(folder)
+
+
+def kill_children(folder: Path) -> None:
+    """End what behaviours leave behind."""
+    for left in folder.glob("*.pid"):
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(left.read_text()), signal.SIGKILL)
 
 
 class CannedAgent:

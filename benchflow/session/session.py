@@ -4,6 +4,7 @@ It is given two byte streams and knows nothing of processes, sandboxes or gatewa
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -201,11 +202,14 @@ class AcpClient:
         blocks = [{"type": "text", "text": text} for text in texts]
         reply = self._connection.request("session/prompt", {"sessionId": session.id, "prompt": blocks})
         turn = self._turn = Turn(reply)
+        begun = anyio.current_time()
         try:
-            timed_out = timeout_s is not None and not await turn.ends_within(timeout_s)
-            if timed_out:
+            waited_s = None
+            if timeout_s is not None and not await turn.ends_within(timeout_s):
+                waited_s = anyio.current_time() - begun
                 await self.cancel(cancel_grace_s)
-            return await self._outcome(turn, timed_out=timed_out)
+            outcome = await self._outcome(turn, timed_out=waited_s is not None)
+            return replace(outcome, waited_s=waited_s)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self.cancel(cancel_grace_s)

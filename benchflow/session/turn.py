@@ -21,6 +21,8 @@ class PromptOutcome:
     """We asked it to end the turn."""
     timed_out: bool = False
     """We asked because the prompt's time was up."""
+    waited_s: float | None = None
+    """After how many seconds its time was up, as measured; None: it was not."""
     usage: Mapping[str, Any] | None = None
     """`PromptResponse.usage` as sent."""
 
