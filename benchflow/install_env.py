@@ -68,7 +68,7 @@ def registry_secrets(settings: Mapping[str, str]) -> list[str]:
 def cache_variables(cache: Path) -> dict[str, str]:
     """Return the settings that put every download into one cache, and make installs quiet and the same each time."""
     return {
-        "XDG_CACHE_HOME": str(cache),
+        "XDG_CACHE_HOME": str(cache),  # of node-gyp, too
         "PIP_CACHE_DIR": str(cache / "pip"),
         "UV_CACHE_DIR": str(cache / "uv"),
         # A link into the cache would let an agent that changes its own files change those of others.
@@ -76,7 +76,6 @@ def cache_variables(cache: Path) -> dict[str, str]:
         # Inside of a sandbox the install cannot be written, so what is not compiled now is compiled at every start.
         "UV_COMPILE_BYTECODE": "1",
         "npm_config_cache": str(cache / "npm"),
-        "npm_config_devdir": str(cache / "node-gyp"),
         "npm_config_update_notifier": "false",
         "npm_config_fund": "false",
         "npm_config_audit": "false",

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -103,6 +104,7 @@ def how_to_get(name: str, wanted: str) -> str:
     return "put one on PATH, or put npm on PATH, from whose registry it can be fetched"
 
 
+@cache
 def own_folders() -> list[Path]:
     """Return what a process must see to run modules of BenchFlow with the interpreter that BenchFlow runs on."""
     package = Path(__file__).parent

@@ -286,7 +286,6 @@ async def test_environment_of_an_install(tmp_path: Path, home: Home, sandbox: Pr
         "PIP_CACHE_DIR": f"{home.cache}/pip",
         "UV_CACHE_DIR": f"{home.cache}/uv",
         "npm_config_cache": f"{home.cache}/npm",
-        "npm_config_devdir": f"{home.cache}/node-gyp",
         "XDG_CACHE_HOME": str(home.cache),
         "PIP_INDEX_URL": "https://me:[redacted]@pypi.example/simple",
         "UV_INDEX_URL": "https://pypi.example/simple",
