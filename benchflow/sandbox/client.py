@@ -17,7 +17,7 @@ from benchflow.sandbox.child import Child, Streams
 from benchflow.sandbox.helper import limits, wire
 from benchflow.sandbox.interface import Inside, Isolation, LaunchSpec
 from benchflow.sandbox.link import Link, send
-from benchflow.sandbox.pipes import PipeReader, PipeWriter
+from benchflow.sandbox.pipes import PipeReader, PipeWriter, make_pipe
 
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from helper.server import main; main()"
 _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -165,9 +165,8 @@ async def _leave(channel: socket.socket, process: subprocess.Popen[bytes]) -> No
 
 def _open_streams(stderr: int | None) -> tuple[Streams, list[int]]:
     """Open the pipes; return BenchFlow's ends and the process's: stdin, stdout and stderr."""
-    stdin_read, stdin_write = os.pipe()
-    stdout_read, stdout_write = os.pipe()
-    stderr_read, stderr_write = os.pipe() if stderr is None else (None, stderr)
-    reader = None if stderr_read is None else PipeReader(stderr_read)
-    streams = Streams(stdin=PipeWriter(stdin_write), stdout=PipeReader(stdout_read), stderr=reader)
-    return streams, [stdin_read, stdout_write, stderr_write]
+    stdin, stdout = make_pipe(), make_pipe()
+    own = make_pipe() if stderr is None else None
+    reader = PipeReader(own.read) if own else None
+    streams = Streams(stdin=PipeWriter(stdin.write), stdout=PipeReader(stdout.read), stderr=reader)
+    return streams, [stdin.read, stdout.write, own.write if own else stderr or 0]

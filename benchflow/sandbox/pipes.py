@@ -6,11 +6,25 @@ Faster than asyncio's transports by a copy and a callback for each block, and wi
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
 import anyio
 
 BLOCK = 64 * 1024
 """Bytes moved at most at once: a whole pipe. Enlarged pipes were not faster, and the kernel allows a plain user few."""
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """A fresh pipe: two descriptors."""
+
+    read: int
+    write: int
+
+
+def make_pipe() -> Pipe:
+    """Open a pipe that no child inherits."""
+    return Pipe(*os.pipe())
 
 
 class PipeReader:
