@@ -3,12 +3,10 @@
 This is where the three meet; none of them knows the others.
 """
 
-import secrets
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +14,7 @@ import anyio
 
 from benchflow import metering
 from benchflow.broadcast import Broadcast
-from benchflow.clock import Clock, Stamp
+from benchflow.clock import Stamp
 from benchflow.contracts import (
     CreateSessionParams,
     EventType,
@@ -29,51 +27,28 @@ from benchflow.contracts import (
     TimingBreakdown,
     ToolCallBreakdown,
 )
+from benchflow.equipment import Equipment, launch_spec
 from benchflow.errors import TrialError
-from benchflow.gateway.gateway import Gateway, Tap, find_dialect
+from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
-from benchflow.install import Install
-from benchflow.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.log import LogFile
-from benchflow.manifest import Manifest
 from benchflow.outcome import exchange_fault
-from benchflow.redact import Redactor
-from benchflow.sandbox.interface import Folders, LaunchSpec, Network, Sandbox, SandboxedProcess
+from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
 from benchflow.session.background import Background
+from benchflow.session.files import WorkspaceFiles
 from benchflow.session.session import AcpClient
+from benchflow.session.terminals import Terminals
 from benchflow.stderr import StderrLog
 from benchflow.trajectory import ACP_LOG, exchange_moments
 from benchflow.workspace import Workspace
 
-GATEWAY_PORT = 4141
-"""Where the agent finds the gateway, in a sandbox with a loopback of its own."""
-DEFAULT_DIALECT = "openai-completions"
-"""Whose base URL an agent is given that declares no dialect."""
+CANCEL_GRACE_S = 5.0
+"""How long an agent whose time is up may take to end its turn before it is killed."""
 DRAIN_S = 5.0
 """How long what a dead agent left in the pipe of its stderr may take to be read."""
 STOP_GRACE_S = 2.0
 """How long an agent may take to leave once its stdin is closed, and again once it got SIGTERM."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Equipment:
-    """What all sessions of one agent share."""
-
-    manifest: Manifest
-    install: Install
-    sandbox: Sandbox
-    gateway: Gateway
-    clock: Clock
-    redactor: Redactor
-    environ: Mapping[str, str]
-    """The user's environment, of which only what the manifest names reaches the agent."""
-    covers: tuple[Path, ...]
-    """Folders of scenarios, which must look empty to the agent although what it needs may contain them."""
-    provider_name: str
-    """What stands before the model's name, for agents that want it there."""
-    network: Network = "gateway"
-    require_capture: bool = True
 
 
 class HostedSession:
@@ -89,6 +64,8 @@ class HostedSession:
         self._segments: dict[str, float] = {}
         self._texts: list[str] = []
         self._prompts = 0
+        self._first_prompt = 0.0
+        self._spec: LaunchSpec | None = None
         self._process: SandboxedProcess | None = None
         self._tap: Tap | None = None
         self._client: AcpClient | None = None
@@ -134,13 +111,14 @@ class HostedSession:
         self._prompts += 1
         self._tap.prompt_sent(text)
         begun = time.monotonic()
+        self._first_prompt = self._first_prompt or begun
         try:
-            outcome = await self._client.prompt([text], timeout_s)
+            outcome = await self._client.prompt([text], timeout_s, CANCEL_GRACE_S)
         except TrialError as error:
             return self._result(begun, error=error)
         finally:
             self._tap.prompt_answered()
-        return self._result(begun, stop_reason=outcome.stop_reason, allowed_s=timeout_s if outcome.timed_out else None)
+        return self._result(begun, stop_reason=outcome.stop_reason, limit=self._time_limit(begun, outcome.waited_s))
 
     async def stop(self) -> None:
         """End the agent and all that it started; then take what is on its way to the logs. May be called again."""
@@ -174,35 +152,7 @@ class HostedSession:
     async def _launch(self) -> None:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
         kit, params = self._equipment, self._params
-        base = params.workspace.path.parent
-        folders = Folders(workspace=params.workspace.path, home=base / "home", tmp=base / "tmp")
-        folders.home.mkdir()
-        folders.tmp.mkdir()
-        inside = kit.sandbox.inside(folders)
-        socket = kit.sandbox.socket("tcp", GATEWAY_PORT, kit.network)
-        values = LaunchValues(
-            base_url=f"http://127.0.0.1:{socket.port}{find_dialect(kit.manifest.api_protocol or DEFAULT_DIALECT).base_path}",
-            api_key=f"sk-benchflow-{secrets.token_hex(16)}",
-            model=params.model,
-            provider=kit.provider_name,
-            agent_dir=str(kit.install.folder),
-            home=inside.home,
-            workspace=inside.workspace,
-            python=sys.executable,
-        )
-        variables = canonical_variables(kit.manifest, values)
-        write_home(kit.manifest, variables, folders.home)
-        toolchain = params.toolchain
-        entries = toolchain.agent_path(kit.install.path_entries) if toolchain else kit.install.path_entries
-        spec = LaunchSpec(
-            argv=launch_argv(kit.manifest, variables),
-            env=agent_environment(kit.manifest, variables, path=":".join(entries), tmp=inside.tmp, environ=kit.environ),
-            folders=folders,
-            binds=(*kit.install.binds, *(toolchain.binds if toolchain else ())),
-            covers=kit.covers,
-            network=kit.network,
-            sockets=(socket,),
-        )
+        self._spec = spec = launch_spec(kit, params)
         with self._timed("launch"):
             self._process = process = await kit.sandbox.start(spec)
         if process.stderr is not None:
@@ -215,7 +165,7 @@ class HostedSession:
             solution=params.solution,
             iteration=params.iteration,
             scenario_id=params.scenario_id,
-            workspace=inside.workspace,
+            workspace=process.inside.workspace,
         )
         self._tap = await kit.gateway.attach(
             process.sockets[0],
@@ -229,6 +179,8 @@ class HostedSession:
         """Shake hands, open the session, and choose the model where the agent offers that."""
         kit, process = self._equipment, self._process
         assert process is not None
+        offered, deadline_s = kit.manifest.client, kit.manifest.client.handshake_timeout_s
+        files = WorkspaceFiles(self.workspace.path, process.inside.workspace) if offered.fs else None
         self._client = AcpClient(
             process.stdin,
             process.stdout,
@@ -238,18 +190,29 @@ class HostedSession:
             on_event=self._saw,
             exited=process.exited,
             stderr_tail=lambda: self._stderr.tail,
+            files=files,
+            terminals=Terminals(self._run_command) if offered.terminal else None,
         )
         with self._timed("handshake"):
             await self._client.__aenter__()
-            info = await self._client.initialize()
+            info = await self._client.initialize(deadline_s)
             self._agent_version = info.version
-            opened = await self._client.new_session(process.inside.workspace, self._params.mcp_servers)
+            opened = await self._client.new_session(process.inside.workspace, self._params.mcp_servers, deadline_s)
             self._broadcast.session_id = opened.id
             if kit.manifest.supports_acp_set_model:
                 choice = await self._client.set_model(
-                    self._params.model, kit.manifest.acp_model_format, provider=kit.provider_name
+                    self._params.model,
+                    kit.manifest.acp_model_format,
+                    provider=kit.provider_name,
+                    timeout_s=deadline_s,
                 )
                 self._model_choice = asdict(choice)
+
+    async def _run_command(self, argv: tuple[str, ...], more: Mapping[str, str], cwd: str | None) -> SandboxedProcess:
+        """Run a command for the agent, where and with what the agent itself runs."""
+        assert self._spec is not None
+        spec = replace(self._spec, argv=argv, env={**self._spec.env, **more}, cwd=cwd, sockets=(), network="none")
+        return await self._equipment.sandbox.start(spec)
 
     def _permissions(self) -> PermissionConfig:
         """The trial's policy, or the manifest's where the trial has none of its own."""
@@ -275,17 +238,11 @@ class HostedSession:
         begun: float,
         *,
         stop_reason: str | None = None,
-        allowed_s: float | None = None,
+        limit: LimitHit | None = None,
         error: TrialError | None = None,
     ) -> PromptResult:
-        """Make the result of a prompt; `allowed_s` is the budget that ended it, if one did."""
         wall_ms = round((time.monotonic() - begun) * 1000, 3)
         exchanges = self._exchanges
-        limit = None
-        if allowed_s is not None:
-            limit = LimitHit(
-                kind="timeout_s", allowed=allowed_s, used=wall_ms / 1000, phase="hard", counter="wall_clock"
-            )
         return PromptResult(
             text="".join(self._texts),
             metrics=PromptMetrics(
@@ -299,6 +256,20 @@ class HostedSession:
             limit=limit,
             error=str(error) if error else None,
             error_code=error.code if error else None,
+        )
+
+    def _time_limit(self, begun: float, waited_s: float | None) -> LimitHit | None:
+        """Say that the time of the trial's prompts was up; None: it was not."""
+        if waited_s is None:
+            return None
+        used_s = begun - self._first_prompt + waited_s
+        allowed_s = self._params.limits.timeout_s
+        return LimitHit(
+            kind="timeout_s",
+            allowed=used_s if allowed_s is None else allowed_s,
+            used=round(used_s, 3),
+            phase="hard",
+            counter="wall_clock",
         )
 
     def _fault(self) -> Fault | None:

@@ -107,9 +107,9 @@ async def ensure_installed(
     output. Raises InputError for a runtime that is missing or a folder that cannot be written, and
     TrialError(`install`) with the log's end if the install fails, or takes longer than the manifest allows.
     """
-    place = Place.of(manifest, home)
-    if not reinstall and (found := _read(place, manifest)):
+    if not reinstall and (found := find_install(manifest, home)):
         return found
+    place = Place.of(manifest, home)
     job = Job(manifest=manifest, place=place, home=home, sandbox=sandbox, environ=environ, on_line=on_line)
     try:
         place.root.mkdir(parents=True, exist_ok=True)
@@ -122,6 +122,11 @@ async def ensure_installed(
             f"{exc.filename or place.root}: {exc.strerror}; make room, or make it writable, or set BENCHFLOW_HOME to "
             "another folder"
         ) from exc
+
+
+def find_install(manifest: Manifest, home: Home) -> Install | None:
+    """Return the install of this agent, if it is there and whole."""
+    return _read(Place.of(manifest, home), manifest)
 
 
 async def _make(job: Job) -> Install:

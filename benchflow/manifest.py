@@ -50,6 +50,8 @@ class Client(StrictModel):
     """Reading and writing text files of the workspace."""
     terminal: StrictBool = False
     """Running commands in the workspace."""
+    handshake_timeout_s: Seconds = 60
+    """For each request before the first prompt."""
 
 
 class Permissions(StrictModel):

@@ -13,7 +13,8 @@ from benchflow.contracts import (
     SessionHandle,
     SessionTrace,
 )
-from benchflow.hosted import Equipment, HostedSession
+from benchflow.equipment import Equipment
+from benchflow.hosted import HostedSession
 from benchflow.trace import build_trace, write_events
 from benchflow.workspace import Workspace
 

@@ -11,8 +11,8 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.contracts import Event
+from benchflow.equipment import Equipment
 from benchflow.gateway.gateway import Gateway
-from benchflow.hosted import Equipment
 from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
@@ -113,7 +113,7 @@ async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, red
 
 
 async def _install(job: Job, say: Say) -> Install:
-    """Install the agent, if it is not there yet. Installs are never hidden from the machine: they need its compilers."""
+    """Install the agent, if it is not there yet. An install sees the machine: it may need its compilers."""
     found = None if job.request.reinstall else find_install(job.agent, job.home)
     if found:
         return found

@@ -208,8 +208,7 @@ class AcpClient:
             if timeout_s is not None and not await turn.ends_within(timeout_s):
                 waited_s = anyio.current_time() - begun
                 await self.cancel(cancel_grace_s)
-            outcome = await self._outcome(turn, timed_out=waited_s is not None)
-            return replace(outcome, waited_s=waited_s)
+            return replace(await self._outcome(turn), timed_out=waited_s is not None, waited_s=waited_s)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self.cancel(cancel_grace_s)
@@ -232,14 +231,14 @@ class AcpClient:
         turn.give_up()
         return False
 
-    async def _outcome(self, turn: Turn, *, timed_out: bool) -> PromptOutcome:
+    async def _outcome(self, turn: Turn) -> PromptOutcome:
         """Wait for the turn's end and say what it was. The end of a turn that we cancelled is never a failure."""
         try:
             result = await turn.end()
         except (GivenUp, PeerGone, RpcError) as error:
             if turn.cancelled:
                 ended = isinstance(error, RpcError)
-                return PromptOutcome(stop_reason=None, ended=ended, cancelled=True, timed_out=timed_out)
+                return PromptOutcome(stop_reason=None, ended=ended, cancelled=True)
             if isinstance(error, RpcError):
                 raise prompt_refused(error) from error
             if isinstance(error, PeerGone):
@@ -248,7 +247,6 @@ class AcpClient:
         return PromptOutcome(
             stop_reason=stop_reason(result),
             cancelled=turn.cancelled,
-            timed_out=timed_out,
             usage=prompt_usage(result),
         )
 

@@ -1,7 +1,7 @@
 """One prompt turn, from the prompt to whatever ends it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -21,7 +21,7 @@ class PromptOutcome:
     """We asked it to end the turn."""
     timed_out: bool = False
     """We asked because the prompt's time was up."""
-    waited_s: float | None = None
+    waited_s: float | None = field(default=None, compare=False)
     """After how many seconds its time was up, as measured; None: it was not."""
     usage: Mapping[str, Any] | None = None
     """`PromptResponse.usage` as sent."""

@@ -1,0 +1,79 @@
+"""What the sessions of one agent share, and how one of its processes is to be started."""
+
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchflow.clock import Clock
+from benchflow.contracts import CreateSessionParams
+from benchflow.gateway.gateway import Gateway, find_dialect
+from benchflow.install import Install
+from benchflow.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
+from benchflow.manifest import Manifest
+from benchflow.redact import Redactor
+from benchflow.sandbox.interface import Folders, LaunchSpec, Network, Sandbox
+
+GATEWAY_PORT = 4141
+"""Where the agent finds the gateway, in a sandbox with a loopback of its own."""
+DEFAULT_DIALECT = "openai-completions"
+"""Whose base URL an agent is given that declares no dialect."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """What all sessions of one agent share."""
+
+    manifest: Manifest
+    install: Install
+    sandbox: Sandbox
+    gateway: Gateway
+    clock: Clock
+    redactor: Redactor
+    environ: Mapping[str, str]
+    """The user's environment, of which only what the manifest names reaches the agent."""
+    covers: tuple[Path, ...]
+    """Folders of scenarios, which must look empty to the agent although what it needs may contain them."""
+    provider_name: str
+    """What stands before the model's name, for agents that want it there."""
+    network: Network = "gateway"
+    require_capture: bool = True
+
+
+def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
+    """Make the agent's HOME and TMPDIR beside its workspace, and return how it is started in them.
+
+    The one socket of the spec is where the gateway is to serve. Raises InputError where the manifest names what is not
+    there.
+    """
+    base = params.workspace.path.parent
+    folders = Folders(workspace=params.workspace.path, home=base / "home", tmp=base / "tmp")
+    folders.home.mkdir()
+    folders.tmp.mkdir()
+    inside = kit.sandbox.inside(folders)
+    socket = kit.sandbox.socket("tcp", GATEWAY_PORT, kit.network)
+    dialect = find_dialect(kit.manifest.api_protocol or DEFAULT_DIALECT)
+    values = LaunchValues(
+        base_url=f"http://127.0.0.1:{socket.port}{dialect.base_path}",
+        api_key=f"sk-benchflow-{secrets.token_hex(16)}",
+        model=params.model,
+        provider=kit.provider_name,
+        agent_dir=str(kit.install.folder),
+        home=inside.home,
+        workspace=inside.workspace,
+        python=sys.executable,
+    )
+    variables = canonical_variables(kit.manifest, values)
+    write_home(kit.manifest, variables, folders.home)
+    toolchain = params.toolchain
+    entries = toolchain.agent_path(kit.install.path_entries) if toolchain else kit.install.path_entries
+    return LaunchSpec(
+        argv=launch_argv(kit.manifest, variables),
+        env=agent_environment(kit.manifest, variables, path=":".join(entries), tmp=inside.tmp, environ=kit.environ),
+        folders=folders,
+        binds=(*kit.install.binds, *(toolchain.binds if toolchain else ())),
+        covers=kit.covers,
+        network=kit.network,
+        sockets=(socket,),
+    )
