@@ -10,7 +10,7 @@ from pathlib import Path
 
 import orjson
 
-from benchflow.checks import Check
+from benchflow.checks import Check, FileEquals
 from benchflow.contracts import Limits
 from benchflow.errors import InputError
 from benchflow.model import parse, suggest
@@ -64,6 +64,7 @@ def load_scenario(path: Path) -> Scenario:
     known["prompts"] = read.prompts or (read.prompt,)
     known["checks"] = tuple(_named(check, number) for number, check in enumerate(read.checks, start=1))
     found = Scenario.model_construct(**known, folder=source.parent.absolute(), source=source, digest="")
+    _require_hidden_files(found)
     digest = hashlib.sha256(orjson.dumps(read.model_dump(mode="json", exclude_unset=True), option=orjson.OPT_SORT_KEYS))
     for part in (found.workspace_folder, found.checks_folder):
         for file in () if part is None else files_below(part):
@@ -165,6 +166,13 @@ def _refuse_unknown(exclude: Collection[str], known: Collection[str]) -> None:
     for name in exclude:
         if name not in known:
             raise InputError(f"cannot exclude `{name}`, which is not among the scenarios; {suggest(name, known)}")
+
+
+def _require_hidden_files(scenario: Scenario) -> None:
+    for check in scenario.checks:
+        if isinstance(check, FileEquals) and check.file is not None:
+            if scenario.checks_folder is None or not (scenario.checks_folder / check.file).is_file():
+                raise InputError(f"{scenario.source}: {check.id}: there is no checks/{check.file} beside it; add it")
 
 
 def _named(check: Check, number: int) -> Check:
