@@ -16,7 +16,7 @@ import orjson
 
 from benchflow.agents import fake
 from benchflow.clock import Clock
-from benchflow.sandbox.pipes import PipeReader, PipeWriter, make_pipe
+from benchflow.sandbox.pipes import PipeReader, PipeWriter
 from benchflow.session.projection import Projection
 from benchflow.session.session import AcpClient
 
@@ -86,20 +86,20 @@ async def fake_agent(
     behaviour: str, folder: Path, *, env: dict[str, str] | None = None, **options: Any
 ) -> AsyncIterator[Rig]:
     """Run the fake agent as a process, with a client on its pipes; at the end it is killed."""
-    stdin, stdout = make_pipe(), make_pipe()
+    (stdin_read, stdin_write), (stdout_read, stdout_write) = os.pipe(), os.pipe()
     errors = folder / "stderr.log"
     with errors.open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-S", "-E", str(FAKE), behaviour),
-            stdin=stdin.read,
-            stdout=stdout.write,
+            stdin=stdin_read,
+            stdout=stdout_write,
             stderr=stderr,
             cwd=folder,
             env=env or {},
         )
-    os.close(stdin.read)
-    os.close(stdout.write)
-    reader, writer = PipeReader(stdout.read), PipeWriter(stdin.write)
+    os.close(stdin_read)
+    os.close(stdout_write)
+    reader, writer = PipeReader(stdout_read), PipeWriter(stdin_write)
     log = Lines()
     rig = Rig(client=None, log=log, folder=folder)  # type: ignore[arg-type]
     options.setdefault("on_event", lambda type_, data, _: rig.events.append((type_, data)))

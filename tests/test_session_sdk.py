@@ -9,7 +9,7 @@ import anyio
 from acp_rig import Lines
 
 from benchflow.clock import Clock
-from benchflow.sandbox.pipes import PipeReader, PipeWriter, make_pipe
+from benchflow.sandbox.pipes import PipeReader, PipeWriter
 from benchflow.session.files import WorkspaceFiles
 from benchflow.session.model import ModelChoice
 from benchflow.session.session import AcpClient
@@ -64,13 +64,13 @@ asyncio.run(acp.run_agent(Agent(), use_unstable_protocol=True))
 
 async def test_a_session_with_an_agent_of_the_official_sdk(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("content")
-    stdin, stdout = make_pipe(), make_pipe()
+    (stdin_read, stdin_write), (stdout_read, stdout_write) = os.pipe(), os.pipe()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", AGENT, stdin=stdin.read, stdout=stdout.write, stderr=None
+        sys.executable, "-c", AGENT, stdin=stdin_read, stdout=stdout_write, stderr=None
     )
-    os.close(stdin.read)
-    os.close(stdout.write)
-    reader, writer = PipeReader(stdout.read), PipeWriter(stdin.write)
+    os.close(stdin_read)
+    os.close(stdout_write)
+    reader, writer = PipeReader(stdout_read), PipeWriter(stdin_write)
     events: list[tuple[str, dict[str, object]]] = []
     async with AcpClient(
         writer,

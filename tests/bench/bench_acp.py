@@ -21,7 +21,8 @@ import orjson
 from benchflow.clock import Clock
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
-from benchflow.sandbox.pipes import PipeReader, PipeWriter, make_pipe
+from benchflow.sandbox.interface import Folders, LaunchSpec
+from benchflow.sandbox.process import ProcessSandbox
 from benchflow.session.session import AcpClient
 
 ROUNDS = 11
@@ -99,21 +100,18 @@ async def limit(updates: int, folder: Path) -> float:
 
 @asynccontextmanager
 async def connected(updates: int, folder: Path, **options: Any) -> AsyncIterator[AcpClient]:
-    """Give a client with a session open to a feeder."""
-    stdin, stdout = make_pipe(), make_pipe()
-    process = await asyncio.create_subprocess_exec(*command(updates), stdin=stdin.read, stdout=stdout.write)
-    os.close(stdin.read)
-    os.close(stdout.write)
-    reader, writer = PipeReader(stdout.read), PipeWriter(stdin.write)
-    log = LogFile(folder / "acp.ndjson", Redactor(SECRETS))
-    async with AcpClient(writer, reader, log=log, clock=Clock(), exited=process.wait, **options) as client:
-        await client.initialize()
-        await client.new_session(str(folder))
-        yield client
-        writer.close()
-        await process.wait()
-    reader.close()
-    log.close()
+    """Give a client with a session open to a feeder in a sandbox."""
+    folders = Folders(workspace=folder, home=folder, tmp=folder)
+    async with ProcessSandbox() as sandbox:
+        process = await sandbox.start(LaunchSpec(argv=command(updates), env={}, folders=folders))
+        log = LogFile(folder / "acp.ndjson", Redactor(SECRETS))
+        pipes = process.stdin, process.stdout
+        async with AcpClient(*pipes, log=log, clock=Clock(), exited=process.exited, **options) as client:
+            await client.initialize()
+            await client.new_session(str(folder))
+            yield client
+            await process.stop(2)
+        log.close()
     os.unlink(folder / "acp.ndjson")
 
 
