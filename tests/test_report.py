@@ -207,6 +207,8 @@ def test_text_is_shortened() -> None:
     assert head("1\n2\n3\n", 2) == "1\n2\n… 1 lines more"
     assert tail("1\n2", 2) == head("1\n2", 2) == "1\n2"
     assert block("a" * 25 + "\n\n  b", "> ", 22) == "> " + "a" * 20 + "\n> aaaaa\n> \n>   b"
+    assert block("  word " + "a" * 10 + " bc", "", 20) == "  word aaaaaaaaaa bc"
+    assert block("  word " + "a" * 10 + " bcd e", "", 20) == "  word aaaaaaaaaa\nbcd e"
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def test_without_a_terminal_there_is_one_plain_line_as_each_trial_ends() -> None
         progress.trial_ended(make_unscored(error="broke \x1b[2J"))
 
     assert output.getvalue() == (
-        "[1/2] fix #1 mini: pass 1.00 (3/3 checks), 4 turns, 1.23s, $0.0123\n"
-        "[2/2] fix #1 mini: unscored (upstream), 4 turns, 1.23s, ? - broke\n"
+        "[1/2] fix #1 mini: pass 1.00 (3/3 checks), 4 turns, 1.23s, cost $0.0123\n"
+        "[2/2] fix #1 mini: unscored (upstream), 4 turns, 1.23s, cost ? - broke\n"
     )
 
 
@@ -111,7 +111,7 @@ def test_a_live_view_says_what_each_trial_does_now() -> None:
     progress.trial_event(trial, happened("turn_end", cost_usd=0.5))
     progress.trial_event(other, happened("agent_message", text="I am looking\nat it"))
     assert [line[42:] for line in seen(progress)[1:]] == [
-        "1 turns  runs: pytest -q",
+        "1 turn   runs: pytest -q",
         "0 turns  says: I am looking at it",
     ]
     assert seen(progress)[0] == "0 of 3 ended · cost $0.500"

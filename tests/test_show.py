@@ -67,7 +67,8 @@ def test_a_trial_is_shown_with_its_failed_checks_and_turns(tmp_path: Path, monke
         == f"""\
 fix-mini-baseline-0-1a2b3c4d
 mini 0.1.0 · oracle, not a model · bubblewrap
-fail · score 0.50 · 4 turns · 3 tool calls · 12.3k in, 678 out · $0.0123 · 1.23s
+fail · score 0.50 · 1 of 2 checks passed
+4 turns · 3 tool calls · tokens 12.3k in, 678 out · cost $0.0123 · wall 1.23s
 ended: stop; the agent's stop reason: end_turn
 why: check tests failed: expected exit status 0, got 1 failed
 
@@ -87,8 +88,8 @@ prompt
 turn 1  10ms  100 in, 10 out
   I look.
   Let me see.
-  > shell ls  completed 7ms
-      {{"command":"ls"}}
+  > shell  completed 7ms
+      command: ls
     | file.txt
 
 turn 2  10ms  100 in, 10 out
@@ -117,7 +118,7 @@ def test_a_trial_that_still_runs_and_one_that_was_killed_have_no_result(tmp_path
 def test_an_unscored_trial_says_what_broke_it(tmp_path: Path) -> None:
     shown = printed(view(stored(tmp_path, row=make_unscored())))
 
-    assert "unscored (upstream) · score - ·" in shown
+    assert "unscored (upstream) · score -\n" in shown
     assert "ended: error (upstream); the agent's stop reason: end_turn" in shown
     assert "why: the last model request failed at the upstream: status 503" in shown
 

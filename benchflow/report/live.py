@@ -92,7 +92,7 @@ class LiveProgress:
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, overflow="ellipsis")
         for each in running[:room]:
-            table.add_row(each.name, self._elapsed(each), f"{each.turns} turns", each.doing)
+            table.add_row(each.name, self._elapsed(each), numbers.plural(each.turns, "turn"), each.doing)
         yield table
         if len(running) > room:
             yield Text(f"and {len(running) - room} more", "dim")

@@ -20,6 +20,11 @@ def count(value: int | None) -> str:
     return f"{value:.0e}"
 
 
+def plural(number: int, noun: str) -> str:
+    """Write a number with its noun: 1 turn, 2 turns."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def in_out(tokens: TokenBreakdown | None) -> str:
     """Write how many tokens went in, cache reads and writes included, and how many came out."""
     return f"{prompt_tokens(tokens)} in, {count(tokens and tokens.output)} out"

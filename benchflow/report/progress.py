@@ -68,7 +68,8 @@ def describe_row(row: ProfileRow) -> str:
     scored = (
         f" {numbers.score(row.score)} ({row.checks_passed}/{row.checks_total} checks)" if row.score is not None else ""
     )
-    figures = f"{row.agent_turns} turns, {numbers.duration(row.timing.wall_ms)}, {numbers.cost(row.cost.total_usd)}"
+    turns, wall = numbers.plural(row.agent_turns, "turn"), numbers.duration(row.timing.wall_ms)
+    figures = f"{turns}, {wall}, cost {numbers.cost(row.cost.total_usd)}"
     reason = f" - {one_line(verdict.reason, 160)}" if verdict.reason else ""
     name = f"{one_line(row.scenario_id)} #{row.iteration + 1} {one_line(row.agent)}"
     return f"{name}: {verdict.label}{scored}, {figures}{reason}"

@@ -1,6 +1,7 @@
 """Text from agents, made safe to print. Every text that BenchFlow did not write itself passes through here first."""
 
 import re
+from collections.abc import Iterator
 
 _SEQUENCE = re.compile(
     r"""
@@ -32,11 +33,20 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def block(text: str, prefix: str, width: int) -> str:
-    """Return `text` sanitized, each line behind `prefix` and folded to `width`, its own spaces kept."""
+    """Return `text` sanitized, each line behind `prefix` and wrapped to `width`, its own spaces kept."""
     room = max(20, width - len(prefix))
     lines = sanitize(text).expandtabs(4).split("\n")
-    folded = [line[at : at + room] for line in lines for at in range(0, max(1, len(line)), room)]
-    return "\n".join(prefix + line for line in folded)
+    return "\n".join(prefix + part for line in lines for part in _wrap(line, room))
+
+
+def _wrap(line: str, room: int) -> Iterator[str]:
+    """Break a line at its last space within `room`, or where it has none there, at `room`."""
+    while len(line) > room:
+        space = line.rfind(" ", len(line) - len(line.lstrip(" ")), room + 1)
+        cut = space if space > 0 else room
+        yield line[:cut]
+        line = line[cut:].removeprefix(" ") if space > 0 else line[cut:]
+    yield line
 
 
 def tail(text: str, lines: int) -> str:

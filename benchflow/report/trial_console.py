@@ -2,9 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from rich.text import Text
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _ACTUAL_LINES = 20
 _OUTPUT_LINES = 12
 _TEXT_LINES = 12
-_LONGEST_INPUT = 400
+_INPUT_LINES = 8
+_LONGEST_INPUT = 2_000
 
 
 def print_trial(console: "Console", view: TrialView, argument: str) -> None:
@@ -45,7 +46,11 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
     verdict = judge(row)
     console.print(headline(row), soft_wrap=True)
     line = Text(verdict.label, STYLES[verdict.word])
-    console.print(line.append(f" · score {numbers.score(row.score)} · {_figures(row)}", "default"))
+    checks = f"{row.checks_passed} of {numbers.plural(row.checks_total, 'check')} passed"
+    console.print(
+        line.append(f" · score {numbers.score(row.score)}{'' if row.success is None else f' · {checks}'}", "")
+    )
+    console.print(_figures(row))
     console.print(f"ended: {_ending(row)}", soft_wrap=True)
     if verdict.reason:
         console.print(fill(f"why: {verdict.reason}", console.width, subsequent_indent="     "))
@@ -56,11 +61,11 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
 def _figures(row: ProfileRow) -> str:
     return " · ".join(
         [
-            f"{row.agent_turns} turns",
-            f"{row.tool_calls.total} tool calls",
-            numbers.in_out(row.tokens),
-            numbers.cost(row.cost.total_usd),
-            numbers.duration(row.timing.wall_ms),
+            numbers.plural(row.agent_turns, "turn"),
+            numbers.plural(row.tool_calls.total, "tool call"),
+            f"tokens {numbers.in_out(row.tokens)}",
+            f"cost {numbers.cost(row.cost.total_usd)}",
+            f"wall {numbers.duration(row.timing.wall_ms)}",
         ]
     )
 
@@ -73,7 +78,7 @@ def _ending(row: ProfileRow) -> str:
         parts.append(describe_limit(row.limit))
     failed = row.exchanges.failed
     if failed:
-        parts.append(f"{failed} model requests failed at the upstream")
+        parts.append(f"{numbers.plural(failed, 'model request')} failed at the upstream")
     return "; ".join(parts)
 
 
@@ -82,9 +87,8 @@ def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> No
         console.print("\nchecks", style="bold")
     for check in checks:
         word, style = ("ok  ", "green") if check.passed else ("FAIL", "red")
-        console.print(
-            Text(f"  {word} ", style).append(f"{one_line(check.id)}: {one_line(check.description)}", "default")
-        )
+        name = block(one_line(f"{check.id}: {check.description}"), "       ", console.width)
+        console.print(Text(f"  {word} ", style).append(name[7:], "default"))
         if check.passed:
             continue
         for name, text in (("error", check.error), ("expected", check.expected), ("actual", check.actual)):
@@ -130,16 +134,30 @@ def _print_turn(console: "Console", turn: TurnView) -> None:
 def _print_call(console: "Console", call: CallView) -> None:
     styles = {"completed": "green", "failed": "red"}
     line = Text("  > ").append(one_line(call.name, 40), "bold")
-    if call.title and call.title != call.name:
+    if call.title and call.title != call.name and not _is_in(call.title, call.input):
         line.append(f" {one_line(call.title, 80)}")
     line.append(f"  {call.status}", styles.get(call.status, "yellow"))
     line.append(f" {numbers.duration(call.ms)}" if call.ms is not None else " (never closed)", "dim")
     console.print(line)
-    if call.input not in (None, {}, ""):
-        text = call.input if isinstance(call.input, str) else orjson.dumps(call.input).decode()
-        console.print(Text(block(one_line(text, _LONGEST_INPUT), "      ", console.width), "cyan"))
+    for text in _input_texts(call.input):
+        console.print(Text(block(head(text, _INPUT_LINES), "      ", console.width), "cyan"))
     if call.output.strip():
         console.print(Text(block(tail(call.output, _OUTPUT_LINES), "    | ", console.width), "dim"))
+
+
+def _is_in(title: str, given: Any) -> bool:
+    """Many agents make the title of what the call is given."""
+    return isinstance(given, dict) and any(isinstance(value, str) and title in value for value in given.values())
+
+
+def _input_texts(given: Any) -> Iterator[str]:
+    """What a call was given, a text for each argument."""
+    if isinstance(given, dict):
+        for name, value in given.items():
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
+            yield f"{name}: {text[:_LONGEST_INPUT]}{'…' if len(text) > _LONGEST_INPUT else ''}"
+    elif given is not None:
+        yield given if isinstance(given, str) else orjson.dumps(given).decode()
 
 
 def _print_paths(console: "Console", view: TrialView, argument: str) -> None:
