@@ -14,6 +14,10 @@ from benchflow.errors import InputError
 from benchflow.row import ProfileRow, read_rows
 
 DEFAULT_FOLDER = Path("runs")
+ACP_LOG = "acp.ndjson"
+EXCHANGE_LOG = "llm.jsonl"
+DIFF = "workspace.diff"
+STDERR_LOG = "stderr.log"
 _MARKS = ("run.json", "journal.jsonl", "rows.jsonl")
 _TIME = re.compile(r"\d{8}-\d{6}")
 

@@ -18,9 +18,7 @@ from benchflow.contracts import Event, EventSource, EventType
 from benchflow.gateway.exchanges import RecordedExchange, read_exchanges
 from benchflow.gateway.message import Exchange, ToolResult
 from benchflow.session.projection import Projection
-
-ACP_LOG = "acp.ndjson"
-EXCHANGE_LOG = "llm.jsonl"
+from benchflow.store import ACP_LOG, EXCHANGE_LOG
 
 _TOOL_UPDATE = re.compile(rb'"sessionUpdate"\s*:\s*"tool_call')
 _BLOCK = 1 << 20

@@ -13,8 +13,8 @@ from benchflow.gateway.exchanges import read_exchanges
 from benchflow.report import numbers
 from benchflow.report.text import one_line, sanitize, tail
 from benchflow.session.projection import Projection
-from benchflow.store import StoredRun
-from benchflow.trajectory import ACP_LOG, EXCHANGE_LOG, Moment, Trajectory, exchange_moments
+from benchflow.store import ACP_LOG, EXCHANGE_LOG, StoredRun
+from benchflow.trajectory import Moment, Trajectory, exchange_moments
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,15 +8,15 @@ from typing import Literal
 from benchflow.errors import InputError
 from benchflow.report.terminal import open_console
 from benchflow.report.text import sanitize
-from benchflow.trajectory import ACP_LOG, EXCHANGE_LOG
+from benchflow.store import ACP_LOG, DIFF, EXCHANGE_LOG, STDERR_LOG
 
 Part = Literal["acp", "llm", "diff", "stderr"]
 
 _FILES: dict[Part, str] = {
     "acp": ACP_LOG,
     "llm": EXCHANGE_LOG,
-    "diff": "workspace.diff",
-    "stderr": "stderr.log",
+    "diff": DIFF,
+    "stderr": STDERR_LOG,
 }
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
