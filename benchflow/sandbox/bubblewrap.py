@@ -86,6 +86,9 @@ class BubblewrapSandbox:
                 raise await self._explain(spec) from None
             raise launch_error(failure.report) from None
         child.sockets = opened or child.sockets
+        if len(child.sockets) != len(spec.sockets):  # the kernel drops descriptors that there is no room for
+            await child.stop(0)
+            raise TrialError("sandbox", "too many open files: raise the limit, `ulimit -n`")
         return child
 
     async def _launch(self, spec: LaunchSpec) -> Child:

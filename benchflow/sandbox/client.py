@@ -17,7 +17,7 @@ from benchflow.sandbox.child import Child, Streams
 from benchflow.sandbox.helper import limits, wire
 from benchflow.sandbox.interface import Inside, Isolation, LaunchSpec
 from benchflow.sandbox.link import Link, send
-from benchflow.sandbox.pipes import PipeReader, PipeWriter, make_pipe
+from benchflow.sandbox.pipes import Pipe, PipeReader, PipeWriter, make_pipe
 
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from helper.server import main; main()"
 _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -60,7 +60,10 @@ class Helper:
 
     async def launch(self, plan: wire.Plan, spec: LaunchSpec, isolation: Isolation, inside: Inside) -> Child:
         """Start a process and wait until it executes. Raises LaunchFailed, or TrialError(`sandbox`)."""
-        child = await self._hand_over(plan, spec, isolation, inside)
+        try:
+            child = await self._hand_over(plan, spec, isolation, inside)
+        except OSError as error:
+            raise TrialError("sandbox", f"cannot start {plan['argv'][0]}: {error.strerror}") from error
         try:
             with anyio.fail_after(_STARTS_WITHIN_S):
                 report = await child.began()
@@ -91,12 +94,12 @@ class Helper:
 
     async def _hand_over(self, plan: wire.Plan, spec: LaunchSpec, isolation: Isolation, inside: Inside) -> Child:
         self.start()
-        link = await self._take_link()
         streams, far_ends = _open_streams(spec.stderr)
-        child = Child(link, streams, isolation, inside)
-        self._children.add(child)
-        child.at_end = lambda: self._forget(child, link)
         try:
+            link = await self._take_link()
+            child = Child(link, streams, isolation, inside)
+            self._children.add(child)
+            child.at_end = lambda: self._forget(child, link)
             await link.launch(plan, far_ends)
         finally:
             for fd in far_ends:
@@ -165,8 +168,15 @@ async def _leave(channel: socket.socket, process: subprocess.Popen[bytes]) -> No
 
 def _open_streams(stderr: int | None) -> tuple[Streams, list[int]]:
     """Open the pipes; return BenchFlow's ends and the process's: stdin, stdout and stderr."""
-    stdin, stdout = make_pipe(), make_pipe()
-    own = make_pipe() if stderr is None else None
-    reader = PipeReader(own.read) if own else None
+    pipes: list[Pipe] = []
+    try:
+        pipes.extend(make_pipe() for _ in range(3 if stderr is None else 2))
+    except OSError:
+        for pipe in pipes:
+            os.close(pipe.read)
+            os.close(pipe.write)
+        raise
+    stdin, stdout, *own = pipes
+    reader = PipeReader(own[0].read) if own else None
     streams = Streams(stdin=PipeWriter(stdin.write), stdout=PipeReader(stdout.read), stderr=reader)
-    return streams, [stdin.read, stdout.write, own.write if own else stderr or 0]
+    return streams, [stdin.read, stdout.write, own[0].write if own else stderr or 0]

@@ -4,6 +4,7 @@ import contextlib
 import socket
 from typing import Literal
 
+from benchflow.errors import TrialError
 from benchflow.sandbox.interface import LaunchSpec, SocketSpec
 
 ADDRESS = "127.0.0.1"
@@ -11,18 +12,26 @@ BACKLOG = 512
 
 
 def reserve(kind: Literal["tcp", "udp"], port: int) -> SocketSpec:
-    """Open a socket at `port`, or, where that is 0 or taken, at a free one."""
-    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
+    """Open a socket at `port`, or, where that is 0 or taken, at a free one. Raises TrialError(`sandbox`)."""
+    try:
+        bound = _open(kind, port)
+    except OSError as error:
+        raise TrialError("sandbox", f"cannot open a socket on the loopback: {error.strerror}") from error
+    return SocketSpec(kind=kind, port=bound.getsockname()[1], bound=bound)
+
+
+def _open(kind: Literal["tcp", "udp"], port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind == "tcp" else socket.SOCK_DGRAM)
     if kind == "tcp":
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    with contextlib.suppress(OSError):
-        opened.bind((ADDRESS, port))
-    if opened.getsockname()[1] == 0:
-        opened.bind((ADDRESS, 0))
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with contextlib.suppress(OSError):  # taken, or not ours to take
+        made.bind((ADDRESS, port))
+    if made.getsockname()[1] == 0:
+        made.bind((ADDRESS, 0))
     if kind == "tcp":
-        opened.listen(BACKLOG)
-    opened.setblocking(False)
-    return SocketSpec(kind=kind, port=opened.getsockname()[1], bound=opened)
+        made.listen(BACKLOG)
+    made.setblocking(False)
+    return made
 
 
 def opened(spec: LaunchSpec) -> tuple[socket.socket, ...]:

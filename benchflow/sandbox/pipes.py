@@ -130,6 +130,10 @@ class PipeWriter:
             self._pending.clear()
             self._wake()
 
+    def __del__(self) -> None:
+        if self._fd >= 0:  # the start of its process failed
+            os.close(self._fd)
+
     async def _writable(self) -> None:
         """Wait, with any other call that waits already."""
         if self._waiter is None:

@@ -40,6 +40,7 @@ class Status:
 
     def __init__(self, fd: int, orders: Sequence[int]) -> None:
         self._fd = fd
+        self._orders = orders
         self._poller = select.poll()
         for each in (fd, *orders):
             self._poller.register(each, select.POLLIN)
@@ -47,9 +48,15 @@ class Status:
     def wait(self, pause_ms: int | None = None) -> bool:
         """Wait until there is something to read. Raises NamespaceError when there is an order to stop."""
         ready = [fd for fd, _ in self._poller.poll(pause_ms)]
-        if ready and ready != [self._fd]:
+        if any(fd in self._orders for fd in ready):
             raise NamespaceError("told to stop")
-        return bool(ready)
+        return self._fd in ready
+
+    def wait_until_taken(self, pipe: int) -> None:
+        """Wait until nobody can read from the pipe any more, or there is something to read here."""
+        self._poller.register(pipe, 0)
+        self.wait()
+        self._poller.unregister(pipe)
 
     def read(self) -> bytes:
         """Return what is there; nothing when bubblewrap has ended."""
@@ -90,6 +97,7 @@ def start(plan: wire.Plan, namespaces: wire.Namespaces, stdio: Sequence[int], or
         sockets = _open_inside(init, namespaces["sockets"]) if namespaces["sockets"] else []
         limits.limit(plan["limits"], init)
         os.write(block_write, b"1")
+        status.wait_until_taken(block_write)
         return Wrapped(wrapper, init, _wait_until_executed(status, init), sockets, status)
     except BaseException as error:
         status.close()
@@ -147,7 +155,7 @@ def _wait_until_executed(status: Status, init: int) -> int:
     """Return the program's process id once it executes; 0 if it has ended already.
 
     Bubblewrap does not say so. It reports an exit code only if the program could be executed, and the kernel marks a
-    process that has forked but not executed.
+    process that has forked but not executed. By now that is a matter of half a millisecond.
     """
     while not status.wait(0):
         for child in processes.children_of(init):
