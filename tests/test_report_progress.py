@@ -103,16 +103,16 @@ def test_a_live_view_says_what_each_trial_does_now() -> None:
 
     assert seen(progress) == [
         "0 of 3 ended · cost ?",
-        "fix-failing-test #1 mini  12.5s of 1m00s  0 turns  starts",
-        "fix-failing-test #2 mini           7.50s  0 turns  starts",
+        "fix-failing-test #1 mini   12.5s of 1m00s  0 turns   starts",
+        "fix-failing-test #2 mini            7.50s  0 turns   starts",
     ]
 
     progress.trial_event(trial, happened("tool_call", id="1", title="pytest \x1b[31m-q", status="pending"))
     progress.trial_event(trial, happened("turn_end", cost_usd=0.5))
     progress.trial_event(other, happened("agent_message", text="I am looking\nat it"))
-    assert [line[42:] for line in seen(progress)[1:]] == [
-        "1 turn   runs: pytest -q",
-        "0 turns  says: I am looking at it",
+    assert [line[43:] for line in seen(progress)[1:]] == [
+        "1 turn    runs: pytest -q",
+        "0 turns   says: I am looking at it",
     ]
     assert seen(progress)[0] == "0 of 3 ended · cost $0.500"
 
@@ -147,7 +147,8 @@ def test_a_live_view_fits_its_terminal() -> None:
         (happened("turn_begin", turn=0), "waits for the model"),
         (happened("agent_thought", text="x"), "thinks"),
         (happened("tool_call_update", id="1", title="ls", status="failed"), "failed: ls"),
-        (happened("permission", title=None, kind="edit"), "asked to use a tool"),
+        (happened("permission", title="rm x", kind="edit"), "runs: rm x"),
+        (happened("permission", title=None, kind="edit"), "starts"),
         (happened("prompt_end", index=0), "ended its turn"),
         (happened("usage", used=1), "starts"),
     ],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from benchflow.contracts import Event
@@ -86,14 +85,12 @@ class LiveProgress:
         running = list(self._running.values())
         yield Text(self._headline(running), "bold")
         room = max(1, (options.max_height or console.height) - 3)
-        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(20, console.width // 3))
-        table.add_column(no_wrap=True, justify="right")
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis")
-        for each in running[:room]:
-            table.add_row(each.name, self._elapsed(each), numbers.plural(each.turns, "turn"), each.doing)
-        yield table
+        shown = running[:room]
+        wide = min(max((len(each.name) for each in shown), default=0), console.width // 3)
+        for each in shown:
+            turns = numbers.plural(each.turns, "turn")
+            line = f"{one_line(each.name, wide):{wide}}  {self._elapsed(each):>15}  {turns:8}  {each.doing}"
+            yield Text(line, no_wrap=True, overflow="ellipsis")
         if len(running) > room:
             yield Text(f"and {len(running) - room} more", "dim")
 

@@ -90,8 +90,8 @@ def describe_event(event: Event) -> str | None:
         case "tool_call" | "tool_call_update" if data.get("title"):
             ended = data.get("status") in ("completed", "failed")
             return f"{data['status'] if ended else 'runs'}: {one_line(str(data['title']), 60)}"
-        case "permission":
-            return f"asked to {one_line(str(data.get('title') or 'use a tool'), 60)}"
+        case "permission" if data.get("title"):
+            return f"runs: {one_line(str(data['title']), 60)}"
         case "prompt_end":
             return "ended its turn"
         case _:
