@@ -1,12 +1,12 @@
 """The upstream `forward`: sends requests on to a provider, byte for byte. Real keys are put in here, nowhere else."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from benchflow.gateway.changing import answer_error, replace_credentials, strip_hop_headers
-from benchflow.gateway.message import RawRequest, RawResponse, UpstreamCut
+from benchflow.gateway.message import Headers, RawRequest, RawResponse, UpstreamCut
 from benchflow.gateway.upstream import TrialContext
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Forward:
         return await self._session.request(
             request.method,
             URL(url, encoded=True),
-            headers=CIMultiDict((name, _utf8(value)) for name, value in request.headers),
+            headers=CIMultiDict(_spelled_alike(request.headers)),
             data=io.BytesIO(body) if len(body) > LARGE else body or None,
             allow_redirects=False,
             proxy=self._target.proxy,
@@ -103,6 +103,13 @@ def _open_session(target: Target) -> "ClientSession":
         max_line_size=LARGE,
         max_field_size=LARGE,
     )
+
+
+def _spelled_alike(headers: Headers) -> Iterator[tuple[str, str]]:
+    """Yield the headers, a repeated name as it was spelled first: the HTTP library would lose one spelled otherwise."""
+    spelled: dict[str, str] = {}
+    for name, value in headers:
+        yield spelled.setdefault(name.lower(), name), _utf8(value)
 
 
 def _utf8(value: str) -> str:

@@ -23,9 +23,11 @@ from benchflow.gateway.message import (
     End,
     Exchange,
     ExchangeBegun,
+    Headers,
     Origin,
     RawRequest,
     RawResponse,
+    find_header,
 )
 from benchflow.gateway.prices import price
 from benchflow.gateway.upstream import TrialContext
@@ -201,7 +203,7 @@ class Ledger:
             request=request,
             received=Recorded(
                 headers=request.headers,
-                stored=self._bodies.store(exchange.seq, self._redactor.redact(request.body)),
+                stored=self._store_request(exchange.seq, request),
                 size=len(request.body),
                 sha256=digest,
             ),
@@ -210,19 +212,33 @@ class Ledger:
             if response is None
             else Recorded(
                 headers=response.headers,
-                stored=self._store_response(raw, body),
+                stored=self._store_response(raw, response.headers, body),
                 size=len(raw),
                 sha256=sha256(raw).hexdigest(),
             ),
             body=body,
         )
 
-    def _store_response(self, raw: bytes, body: Any) -> Stored:
-        """Store the response's own bytes, unless a secret is spread over pieces of it that are harmless one by one."""
+    def _store_request(self, seq: int, request: RawRequest) -> Stored:
+        """Store the request's own bytes, unless they are compressed and a secret is, or may be, in them."""
+        if request.header("content-encoding") and self._may_hide(request.body, request.headers):
+            return {"withheld": "a secret is in the compressed body, or may be"}
+        return self._bodies.store(seq, self._redactor.redact(request.body))
+
+    def _store_response(self, raw: bytes, headers: Headers, body: Any) -> Stored:
+        """Store the response's own bytes, unless a secret is in them where it cannot be replaced."""
+        if find_header(headers, "content-encoding") and self._may_hide(raw, headers):
+            return {"withheld": "a secret is in the compressed body, or may be"}
         clean = self._redactor.redact(raw)
         if clean is raw and body is not None and self._redactor.finds(orjson.dumps(body)):
             return {"withheld": "a secret is spread over several pieces of the stream"}
         return store_compressed(clean)
+
+    def _may_hide(self, body: bytes, headers: Headers) -> bool:
+        try:
+            return self._redactor.finds(decode(body, headers))
+        except Undecodable:
+            return True
 
     def close(self) -> None:
         """Close the log; may be called again."""

@@ -55,7 +55,8 @@ class HttpServer:
     async def aclose(self, grace_s: float = 0.0) -> None:
         """Stop accepting, give the answers under way `grace_s`, end the connections.
 
-        Raises what broke in answering, if anything did: a bug of ours must not be taken for an agent's failure.
+        May be called again. Raises, once, what broke in answering, if anything did: a bug of ours must not be taken for
+        an agent's failure.
         """
         self.closing = True
         for server in self._servers:
@@ -66,8 +67,9 @@ class HttpServer:
         tasks = [connection.abort() for connection in self._connections]
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
-        if self._bug:
-            raise self._bug
+        bug, self._bug = self._bug, None
+        if bug:
+            raise bug
 
     def joined(self, connection: "_Connection") -> None:
         self._connections.add(connection)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 def event_data(stream: bytes) -> Iterator[bytes]:
     """Yield the data of each event that has any, comments and other fields left out.
@@ -9,7 +11,9 @@ def event_data(stream: bytes) -> Iterator[bytes]:
     An event that the stream breaks off in is yielded too, as far as it came.
     """
     data: list[bytes] = []
-    for line in stream.splitlines():  # of bytes: at \\n, \\r and \\r\\n alone, as the standard says
+    for line in stream.removeprefix(
+        BYTE_ORDER_MARK
+    ).splitlines():  # of bytes: at \\n, \\r and \\r\\n alone, as the standard says
         if not line:
             if data:
                 yield b"\n".join(data)
