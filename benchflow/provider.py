@@ -15,7 +15,7 @@ from benchflow.contracts import (
 )
 from benchflow.equipment import Equipment
 from benchflow.hosted import HostedSession
-from benchflow.trace import build_trace, write_events
+from benchflow.trace import export_trace
 from benchflow.workspace import Workspace
 
 
@@ -60,9 +60,7 @@ class AcpProvider:
 
     async def export_session(self, handle: SessionHandle) -> SessionTrace:
         """Make the trace of the session's logs, and write events.jsonl beside them."""
-        folder = self._sessions[handle.trial].folder
-        await anyio.to_thread.run_sync(write_events, folder)
-        return await anyio.to_thread.run_sync(build_trace, folder)
+        return await anyio.to_thread.run_sync(export_trace, self._sessions[handle.trial].folder)
 
     def facts(self, handle: SessionHandle) -> SessionFacts:
         """Return what was measured."""

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import orjson
 
@@ -38,7 +39,7 @@ class Trial:
     iteration: int
     """From 0."""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """`<scenario>-<agent>-<mode>-<iteration>-<hash8>`, from nothing but what is known before a process starts."""
         cell = self.cell

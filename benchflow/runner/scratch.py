@@ -1,6 +1,7 @@
 """The scratch folders of a run, outside of any repository: workspaces, homes and temporary files of its tries."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,6 +11,7 @@ import anyio
 from benchflow.liveness import claim
 from benchflow.runner.plan import Trial
 from benchflow.sandbox.interface import Sandbox
+from benchflow.snapshot import remove_tree
 from benchflow.toolchain import Toolchains
 from benchflow.workspace import Workspace, prepare_workspace
 
@@ -33,7 +35,7 @@ class Scratch:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self._root, ignore_errors=True)
+        remove_tree(self._root)
 
     async def make(self, trial: Trial, attempt: int) -> Workspace:
         """Return a fresh workspace as the scenario describes it."""
@@ -46,6 +48,8 @@ class Scratch:
         def clear() -> None:
             if keep_in is not None:
                 shutil.move(workspace.path, keep_in)
-            shutil.rmtree(workspace.path.parent, ignore_errors=True)
+            remove_tree(workspace.path.parent)
+            with suppress(OSError):
+                workspace.path.parent.parent.rmdir()  # unless another try of the trial is in it
 
         await anyio.to_thread.run_sync(clear)
