@@ -88,7 +88,7 @@ class FileContains(CheckModel):
 
 
 class FileEquals(CheckModel):
-    """A file is, but for newlines at its end, a given text."""
+    """A file is a given text. How its lines end, and newlines at its end, do not count."""
 
     kind: Literal["file_equals"]
     path: InnerPath

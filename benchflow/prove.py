@@ -1,17 +1,17 @@
 """Proves that a scenario measures something: its solution passes, doing nothing does not, and repetitions agree."""
 
-import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import anyio
 
 from benchflow.contracts import ScorerContext, ScorerResult
 from benchflow.errors import InputError, TrialError
 from benchflow.home import Home
+from benchflow.liveness import claim
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, Solution
 from benchflow.scorers.checks import ChecksScorer
@@ -43,46 +43,45 @@ class Proof:
     """Why it did not pass."""
 
 
-def prove_all(
+async def prove_all(
     scenarios: Sequence[Scenario],
     *,
+    sandbox: Sandbox,
     home: Home,
-    wish: Literal["auto", "bubblewrap", "process"],
     repetitions: int,
     concurrency: int,
-    say: Callable[[str], None],
+    on_proof: Callable[[Proof], None],
 ) -> list[Proof]:
-    """Prove scenarios, several at a time, and say on the way what was taken and what was done."""
+    """Prove scenarios, `concurrency` at a time; return the proofs in their order. `on_proof` sees each at once."""
+    proofs: dict[str, Proof] = {}
+    toolchains = Toolchains(home)
+    slots = anyio.CapacityLimiter(concurrency)
 
-    async def work() -> list[Proof]:
-        from benchflow.sandbox.choose import choose_sandbox
+    async def one(scenario: Scenario, scratch: Path) -> None:
+        async with slots:
+            proof = await prove(
+                scenario, sandbox=sandbox, toolchains=toolchains, scratch=scratch, repetitions=repetitions
+            )
+        proofs[scenario.id] = proof
+        on_proof(proof)
 
-        choice = await choose_sandbox(wish)
-        say(f"sandbox: {choice.sandbox.isolation} ({choice.reason})")
-        proofs: dict[str, Proof] = {}
-        slots = anyio.CapacityLimiter(concurrency)
-        home.scratch.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix="check-", dir=home.scratch))
-        (scratch / "pid").write_text(f"{os.getpid()}\n")  # whoever clears scratch folders leaves this one alone
+    with _scratch(home) as scratch:
+        async with anyio.create_task_group() as tasks:
+            for scenario in scenarios:
+                tasks.start_soon(one, scenario, scratch)
+    return [proofs[scenario.id] for scenario in scenarios]
 
-        async def one(scenario: Scenario, sandbox: Sandbox) -> None:
-            async with slots:
-                proof = await prove(
-                    scenario, sandbox=sandbox, toolchains=toolchains, scratch=scratch, repetitions=repetitions
-                )
-            proofs[scenario.id] = proof
-            say(f"{len(proofs)}/{len(scenarios)} {scenario.id}: {'ok' if proof.passed else 'FAILED'}")
 
-        toolchains = Toolchains(home)
-        try:
-            async with choice.sandbox as sandbox, anyio.create_task_group() as tasks:
-                for scenario in scenarios:
-                    tasks.start_soon(one, scenario, sandbox)
-        finally:
-            remove_tree(scratch)
-        return [proofs[scenario.id] for scenario in scenarios]
-
-    return anyio.run(work)
+@contextmanager
+def _scratch(home: Home) -> Iterator[Path]:
+    """Make a scratch folder, marked as in use, and remove it at the end."""
+    home.scratch.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="check-", dir=home.scratch))
+    try:
+        claim(folder)
+        yield folder
+    finally:
+        remove_tree(folder)
 
 
 async def prove(

@@ -169,10 +169,12 @@ def _refuse_unknown(exclude: Collection[str], known: Collection[str]) -> None:
 
 
 def _require_hidden_files(scenario: Scenario) -> None:
+    hidden = scenario.checks_folder
     for check in scenario.checks:
-        if isinstance(check, FileEquals) and check.file is not None:
-            if scenario.checks_folder is None or not (scenario.checks_folder / check.file).is_file():
-                raise InputError(f"{scenario.source}: {check.id}: there is no checks/{check.file} beside it; add it")
+        if not isinstance(check, FileEquals) or check.file is None:
+            continue
+        if hidden is None or not (hidden / check.file).is_file():
+            raise InputError(f"{scenario.source}: {check.id}: there is no checks/{check.file} beside it; add it")
 
 
 def _named(check: Check, number: int) -> Check:

@@ -2,9 +2,15 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from benchflow.prove import Proof
+    from benchflow.scenario import Scenario
+
+SandboxName = Literal["auto", "bubblewrap", "process"]
 
 
 class SandboxWish(StrEnum):
@@ -81,29 +87,43 @@ def check_command(
 
     The solution must pass every check, doing nothing must not succeed and score at most 0.5, and all repetitions agree.
     """
-    import os
+    import anyio
 
-    from benchflow.home import Home
-    from benchflow.prove import prove_all
     from benchflow.report.scenarios import print_proofs
     from benchflow.report.terminal import open_console, print_json
     from benchflow.scenario import find_scenarios
 
     scenarios = find_scenarios(names or ["all"], tags=tag or (), exclude=exclude or ())
-    proofs = prove_all(
-        scenarios,
-        home=Home.find(os.environ),
-        wish=sandbox.value,
-        repetitions=repetitions,
-        concurrency=concurrency,
-        say=lambda line: typer.echo(line, err=True),
-    )
+    proofs = anyio.run(_prove, scenarios, sandbox.value, repetitions, concurrency)
     if as_json:
         print_json(proofs)
     else:
         print_proofs(open_console(), proofs)
     if not all(proof.passed for proof in proofs):
         raise typer.Exit(1)
+
+
+async def _prove(scenarios: "list[Scenario]", wish: SandboxName, repetitions: int, concurrency: int) -> "list[Proof]":
+    import os
+
+    from benchflow.home import Home
+    from benchflow.prove import prove_all
+    from benchflow.sandbox.choose import choose_sandbox
+
+    def say(proof: "Proof") -> None:
+        typer.echo(f"{proof.scenario}: {'ok' if proof.passed else 'FAILED'}", err=True)
+
+    choice = await choose_sandbox(wish)
+    typer.echo(f"sandbox: {choice.sandbox.isolation} ({choice.reason})", err=True)
+    async with choice.sandbox as sandbox:
+        return await prove_all(
+            scenarios,
+            sandbox=sandbox,
+            home=Home.find(os.environ),
+            repetitions=repetitions,
+            concurrency=concurrency,
+            on_proof=say,
+        )
 
 
 @app.command("new")

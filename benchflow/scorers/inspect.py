@@ -94,7 +94,11 @@ def _equals(check: FileEquals, workspace: Workspace, checks_folder: Path | None)
     content = workspace.read_text(check.path)
     if content is None:
         return Finding(passed=False, actual=_NO_FILE, expected=expected)
-    return Finding(passed=content.rstrip("\r\n") == (expected or "").rstrip("\r\n"), actual=content, expected=expected)
+    return Finding(passed=_plain(content) == _plain(expected or ""), actual=content, expected=expected)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").rstrip("\n")
 
 
 def _json(check: JsonPath, workspace: Workspace) -> Finding:
