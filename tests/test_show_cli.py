@@ -137,6 +137,7 @@ def test_following_a_trial_that_has_ended_prints_it_and_its_verdict(run: Path) -
 
     assert shown.startswith("prompt: do it\nturn 1 ")
     assert "pass · score 1.00 · 3 of 3 checks passed" in shown
+    assert shown.count("There is file.txt.") == 1
 
 
 def test_following_as_json_prints_events_alone(run: Path) -> None:

@@ -68,7 +68,9 @@ def _show_run(stored: "StoredRun", as_json: bool) -> None:
     print_open(console, stored, argument, alive=_is_alive(stored))
 
 
-def _show_trial(stored: "StoredRun", trial: str | None, attempt: int | None, as_json: bool) -> None:
+def _show_trial(
+    stored: "StoredRun", trial: str | None, attempt: int | None, as_json: bool, *, turns: bool = True
+) -> None:
     from benchflow.report.console import run_argument, trial_argument
     from benchflow.report.terminal import open_console, print_json
     from benchflow.report.trial import view_trial
@@ -79,7 +81,7 @@ def _show_trial(stored: "StoredRun", trial: str | None, attempt: int | None, as_
     if as_json:
         print_json(view)
     else:
-        print_trial(open_console(), view, f"{run_argument(stored.folder)} {trial_argument(found.key)}")
+        print_trial(open_console(), view, f"{run_argument(stored.folder)} {trial_argument(found.key)}", turns=turns)
 
 
 def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
@@ -98,7 +100,7 @@ def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
     for event in events:
         printer.print(event)
     printer.close()
-    _show_trial(StoredRun(stored.folder), key, None, as_json)
+    _show_trial(StoredRun(stored.folder), key, None, as_json, turns=False)
 
 
 def _is_alive(stored: "StoredRun") -> bool:

@@ -27,12 +27,13 @@ _INPUT_LINES = 8
 _LONGEST_INPUT = 2_000
 
 
-def print_trial(console: "Console", view: TrialView, argument: str) -> None:
-    """Print a trial. `argument` is what names run and trial on a command line."""
+def print_trial(console: "Console", view: TrialView, argument: str, *, turns: bool = True) -> None:
+    """Print a trial, with or without its turns. `argument` is what names run and trial on a command line."""
     _print_verdict(console, view)
     if view.row:
         _print_checks(console, view.row.check_details)
-    _print_turns(console, view)
+    if turns:
+        _print_turns(console, view)
     _print_paths(console, view, argument)
 
 
