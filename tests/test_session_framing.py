@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchflow.session.framing import Frame, LineSplitter, LineTooLong, Noise, read_odd_line
@@ -13,6 +13,7 @@ from benchflow.session.framing import Frame, LineSplitter, LineTooLong, Noise, r
 UPDATE = '{"jsonrpc":"2.0","method":"session/update","params":{}}'
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=8))
 def test_lines_are_the_same_however_the_stream_is_cut(stream: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(stream)]
@@ -32,6 +33,15 @@ def test_a_line_of_20_mb_in_many_chunks_comes_whole() -> None:
     assert not any(early)
     assert splitter.feed(b"\nnext") == [line]
     assert splitter.rest() == b"next"
+
+
+def test_the_bound_is_that_of_one_line() -> None:
+    splitter = LineSplitter(limit=1_000)
+
+    for _ in range(10):
+        splitter.feed(b"x" * 900)
+        assert splitter.feed(b"\n" + b"y" * 900) == [b"x" * 900]
+        assert splitter.feed(b"\n") == [b"y" * 900]
 
 
 def test_a_line_beyond_the_bound_is_refused_before_it_ends() -> None:
@@ -90,12 +100,14 @@ def test_an_object_that_is_not_strict_json_is_cleaned_and_its_original_kept(line
     assert frame.original == line.decode("utf-8", "backslashreplace")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_no_line_makes_the_reader_fail(line: bytes) -> None:
     for piece in read_odd_line(line):
         assert isinstance(piece, Noise) or orjson.loads(piece.strict) == piece.value
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_frame_is_found_in_any_text_around_it(before: str, after: str) -> None:
     line = f"log {before}{UPDATE}{after}".replace("\n", " ").encode("utf-8", "surrogatepass")

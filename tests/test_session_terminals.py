@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from acp_rig import fake_agent
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchflow.sandbox.interface import Folders, LaunchSpec, SandboxedProcess
@@ -110,6 +110,7 @@ async def test_a_request_without_a_command_is_refused(terminals: Terminals, para
         await terminals.create(params)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=20), max_size=20), st.integers(0, 50))
 def test_output_is_cut_between_characters(texts: list[str], limit: int) -> None:
     output = Output(limit)
