@@ -9,8 +9,10 @@ from typing import Any
 
 from benchflow.commands import CommandResult, fresh_folders, run_command
 from benchflow.contracts import ScorerContext, ScorerResult, SessionTrace
+from benchflow.errors import TrialError
 from benchflow.home import Home
-from benchflow.sandbox.interface import Sandbox
+from benchflow.sandbox.interface import LaunchSpec, Sandbox, SandboxedProcess
+from benchflow.sandbox.process import ProcessSandbox
 from benchflow.scenario import Scenario, load_scenario
 from benchflow.scorers.checks import ChecksScorer
 from benchflow.toolchain import Toolchains
@@ -32,6 +34,13 @@ def check(kind: str, **keys: Any) -> str:
     """Return a check as TOML."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in {"kind": kind, **keys}.items()]
     return "\n".join(["[[checks]]", *lines, ""])
+
+
+class BrokenSandbox(ProcessSandbox):
+    """A sandbox that starts nothing."""
+
+    async def start(self, spec: LaunchSpec) -> SandboxedProcess:
+        raise TrialError("sandbox", "it is broken")
 
 
 @dataclass(frozen=True)

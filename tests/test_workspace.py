@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from sandboxes import BOTH, entered
-from scenario_rig import ONE_CHECK, make_rig, write_scenario
+from scenario_rig import ONE_CHECK, BrokenSandbox, make_rig, write_scenario
 
 from benchflow.errors import InputError, TrialError
 from benchflow.home import Home
-from benchflow.sandbox.process import ProcessSandbox
 from benchflow.scenario import load_scenario
 from benchflow.snapshot import copy_tree, take_snapshot
 from benchflow.toolchain import Toolchains
@@ -44,10 +43,11 @@ async def test_files_are_copied_then_written_then_set_up(tmp_path: Path, kind: s
 
 async def test_a_scenario_without_files_needs_no_process(tmp_path: Path) -> None:
     scenario = load_scenario(write_scenario(tmp_path / "scenario", ONE_CHECK))
-    closed = ProcessSandbox()  # never entered: it could not start anything
-    workspace = await prepare_workspace(scenario, tmp_path / "trial", closed, Toolchains(Home(tmp_path / "home")))
+    toolchains = Toolchains(Home(tmp_path / "home"))
+    workspace = await prepare_workspace(scenario, tmp_path / "trial", BrokenSandbox(), toolchains)
 
     assert (workspace.path.is_dir(), workspace.pristine, workspace.diff()) == (True, {}, "")
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize(("setup", "said"), [("echo no luck; false", "exit code 1: no luck"), ("kill -9 $$", "-9")])
@@ -71,7 +71,7 @@ async def test_a_link_out_of_the_scenario_made_after_loading_is_refused(tmp_path
     (tmp_path / "scenario/workspace/link").symlink_to("/etc/passwd")
 
     with pytest.raises(InputError, match="links to /etc/passwd"):
-        await prepare_workspace(scenario, tmp_path / "trial", ProcessSandbox(), Toolchains(Home(tmp_path / "home")))
+        await prepare_workspace(scenario, tmp_path / "trial", BrokenSandbox(), Toolchains(Home(tmp_path / "home")))
 
 
 def test_reads_never_leave_the_workspace(tmp_path: Path) -> None:
