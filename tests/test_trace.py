@@ -188,25 +188,41 @@ def test_what_agents_send_in_place_of_texts_does_no_harm(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("shown_id", "fields"),
+    ("asked_id", "shown_id", "fields"),
     [
-        ("call_abcdef", {}),
-        ("0:call_abcdef", {}),
-        ("1", {"rawInput": {"command": "ls"}}),
-        ("1", {"title": "shell: list files"}),
-        ("1", {}),
+        ("c2", "c2", {}),
+        ("call_abcdef", "0:call_abcdef", {}),
+        ("call_abcdef", "1", {"rawInput": {"command": "ls"}}),
+        ("call_abcdef", "1", {"title": "Shell: list files"}),
     ],
 )
-def test_a_call_finds_the_exchange_that_asked_for_it(tmp_path: Path, shown_id: str, fields: dict[str, object]) -> None:
+def test_a_call_finds_the_exchange_that_asked_for_it(
+    tmp_path: Path, asked_id: str, shown_id: str, fields: dict[str, object]
+) -> None:
     def write(logs: TryLogs) -> None:
-        logs.exchange(20, calls=[Asked(id="call_zzzzzz", name="todo", arguments={"items": []}), Asked()])
-        logs.update(31, "tool_call", toolCallId="9", title="todo")
+        logs.exchange(20, calls=[Asked(id="call_zzzzzz", name="todo", arguments={"items": []}), Asked(id=asked_id)])
         logs.update(32, "tool_call", **{"toolCallId": shown_id, "title": "x", **fields})
-        logs.exchange(50, text="done")
+
+    assert [(call.name, call.exchange) for call in trace_of(tmp_path, write).tool_calls.records] == [("shell", "x-0")]
+
+
+def test_calls_that_nothing_else_tells_apart_are_taken_in_order(tmp_path: Path) -> None:
+    def write(logs: TryLogs) -> None:
+        logs.exchange(20, calls=[Asked(name="first"), Asked(name="second")])
+        logs.update(31, "tool_call", toolCallId="1", title="x")
+        logs.update(32, "tool_call", toolCallId="2", title="y")
+        logs.exchange(50, calls=[Asked(name="third")])
+        logs.update(61, "tool_call", toolCallId="3", title="z")
+        logs.update(62, "tool_call", toolCallId="4", title="of the agent's own")
 
     records = trace_of(tmp_path, write).tool_calls.records
 
-    assert [(call.name, call.exchange) for call in records] == [("todo", "x-0"), ("shell", "x-0")]
+    assert [(call.name, call.exchange) for call in records] == [
+        ("first", "x-0"),
+        ("second", "x-0"),
+        ("third", "x-1"),
+        ("of the agent's own", None),
+    ]
 
 
 def test_calls_shown_while_the_answer_still_streams_find_it(tmp_path: Path) -> None:
