@@ -82,7 +82,9 @@ def _assign(calls: Sequence[ToolCall], free: list[AskedCall]) -> None:
                 continue
             free.remove(asked)
             call.exchange = asked.exchange
+            call.asked_id = asked.id
             call.name = asked.name or call.name
+            call.raw_input = asked.arguments if call.raw_input is None else call.raw_input
         left = unmatched
 
 

@@ -40,6 +40,8 @@ class ToolCall:
     closed_ms: float | None = None
     exchange: str | None = None
     """Id of the exchange that asked for it."""
+    asked_id: str = ""
+    """The model's own id of it, where an exchange asked for it."""
     announced: bool = False
     """False: only a permission request named it."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +55,17 @@ class Trajectory:
         return sorted(found, key=lambda recorded: recorded.line["mono_ms"])
 
     @cached_property
+    def results(self) -> dict[str, dict[str, ToolResult]]:
+        """What the tool calls of each turn gave back to the model, by the turn's exchange and the model's id of a call.
+
+        Read from the request of the next turn.
+        """
+        turns = [recorded for recorded in self.recorded if recorded.line["turn"] is not None]
+        return {
+            asking.id: {result.call_id: result for result in _new_results(after)} for asking, after in pairwise(turns)
+        }
+
+    @cached_property
     def shows_tools(self) -> bool:
         """Whether the agent sent any tool update at all."""
         path = self.folder / ACP_LOG
@@ -80,12 +91,11 @@ class Trajectory:
                 data=moment.data,
             )
 
-
     def _moments(self) -> Iterator[Moment]:
         """Join the frames, in the order of their log, with all else, which is little."""
         others = [moment for exchange in self.exchanges for moment in exchange_moments(exchange)]
         if any(exchange.answer.tool_calls for exchange in self.exchanges) and not self.shows_tools:
-            others += derived_moments(self.recorded, self.exchanges)
+            others += derived_moments(self.exchanges, self.results)
         others.sort(key=lambda moment: moment.mono_ms)
         others.reverse()
         for moment in frame_moments(self.folder / ACP_LOG):
@@ -133,24 +143,23 @@ def exchange_moments(exchange: Exchange) -> list[Moment]:
     return [Moment(ended_ms, ended_ts, "error", "gateway", data)]
 
 
-def derived_moments(recorded: Sequence[RecordedExchange], exchanges: Sequence[Exchange]) -> list[Moment]:
+def derived_moments(exchanges: Sequence[Exchange], results: Mapping[str, Mapping[str, ToolResult]]) -> list[Moment]:
     """Return the tool calls of an agent that shows none over ACP, from what the model asked for and got back.
 
     A call begins where the turn that asked for it ends, and ends where the next turn brings its result to the model.
     """
-    turns = [pair for pair in zip(recorded, exchanges, strict=True) if pair[1].turn is not None]
+    turns = [exchange for exchange in exchanges if exchange.turn is not None]
     moments: list[Moment] = []
-    for (_, asking), after in zip_longest(turns, turns[1:]):
+    for asking, after in zip_longest(turns, turns[1:]):
         ended_ms = round(asking.mono_ms + asking.duration_ms, 3)
         ended_ts = later(asking.ts, asking.duration_ms)
         for call in asking.answer.tool_calls:
             data = {"id": call.id, "title": call.name, "name": call.name, "raw_input": call.arguments}
             moments.append(Moment(ended_ms, ended_ts, "tool_call", "derived", {**data, "status": "pending"}))
         if after is not None:
-            begun = after[1]
             moments.extend(
-                Moment(begun.mono_ms, begun.ts, "tool_call_update", "derived", _result_data(result))
-                for result in _new_results(after[0])
+                Moment(after.mono_ms, after.ts, "tool_call_update", "derived", _result_data(result))
+                for result in results.get(asking.id, {}).values()
             )
     return moments
 

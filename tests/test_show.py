@@ -149,6 +149,20 @@ def test_calls_that_the_agent_hides_are_named(tmp_path: Path) -> None:
     assert "(never closed)" in printed(shown)
 
 
+def test_what_the_agent_does_not_show_of_a_call_is_taken_from_its_model_requests(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        logs = TryLogs(folder)
+        logs.exchange(20, calls=[Asked()])
+        logs.update(31, "tool_call", toolCallId="7", title="bash", kind="execute", status="pending")
+        logs.exchange(50, text="done")
+
+    shown = view(stored(tmp_path, write))
+
+    call = shown.turns[0].calls[0]
+    assert (call.input, call.output, call.output_source) == ({"command": "ls"}, "file.txt", "gateway")
+    assert "the agent did not show its output; the model got:\n    | file.txt" in printed(shown)
+
+
 def test_without_captured_exchanges_messages_and_calls_are_shown(tmp_path: Path) -> None:
     def write(folder: Path) -> None:
         logs = TryLogs(folder)

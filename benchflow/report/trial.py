@@ -30,7 +30,10 @@ class CallView:
     status: str
     ms: float | None
     input: Any
+    """As the agent showed it, else as the model asked for it."""
     output: str
+    output_source: Literal["acp", "gateway"] | None
+    """`acp`: the agent showed it; `gateway`: it was sent to the model; None: there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ def view_trial(run: StoredRun, trial: StoredTrial, *, alive: bool, attempt: int 
     trajectory = Trajectory(folder)
     events = list(trajectory.events())
     calls = find_tool_calls(events, trajectory.exchanges)
-    turns = _turns(trajectory.exchanges, calls)
+    turns = [_turn(exchange, calls, trajectory) for exchange in trajectory.exchanges if exchange.turn is not None]
     shown = {turn.exchange for turn in turns}
     result = read_result(folder)
     workspace = folder / "workspace"
@@ -93,37 +96,32 @@ def view_trial(run: StoredRun, trial: StoredTrial, *, alive: bool, attempt: int 
         row=result or (trial.row if number == trial.tries[-1] else None),
         prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],
         turns=turns,
-        other_calls=[_call(call) for call in calls if call.exchange not in shown],
+        other_calls=[_call(call, trajectory) for call in calls if call.exchange not in shown],
         messages=[] if turns else _messages(events),
         errors=[_error(event) for event in events if event.type == "error" or event.data.get("error")],
     )
 
 
-def _turns(exchanges: Iterable[Exchange], calls: Sequence[ToolCall]) -> list[TurnView]:
-    return [
-        _turn(exchange, exchange.turn, [call for call in calls if call.exchange == exchange.id])
-        for exchange in exchanges
-        if exchange.turn is not None
-    ]
-
-
-def _turn(exchange: Exchange, index: int, calls: Sequence[ToolCall]) -> TurnView:
+def _turn(exchange: Exchange, calls: Iterable[ToolCall], trajectory: Trajectory) -> TurnView:
     asked = Counter(call.name for call in exchange.answer.tool_calls)
+    own = [call for call in calls if call.exchange == exchange.id]
     return TurnView(
-        index=index,
+        index=exchange.turn or 0,
         exchange=exchange.id,
         began_ms=exchange.mono_ms,
         duration_ms=exchange.duration_ms,
         tokens=exchange.tokens,
         text=exchange.answer.text,
         thought=exchange.answer.thought,
-        calls=[_call(call) for call in calls],
-        not_shown=sorted((asked - Counter(call.name for call in calls)).elements()),
+        calls=[_call(call, trajectory) for call in own],
+        not_shown=sorted((asked - Counter(call.name for call in own)).elements()),
     )
 
 
-def _call(call: ToolCall) -> CallView:
+def _call(call: ToolCall, trajectory: Trajectory) -> CallView:
     record = call.record()
+    shown = output_text(call)
+    result = None if shown else trajectory.results.get(call.exchange or "", {}).get(call.asked_id)
     return CallView(
         id=call.id,
         name=record.name,
@@ -132,7 +130,8 @@ def _call(call: ToolCall) -> CallView:
         status=call.status,
         ms=record.ms,
         input=call.raw_input,
-        output=output_text(call),
+        output=result.text if result else shown,
+        output_source="gateway" if result else "acp" if shown else None,
     )
 
 

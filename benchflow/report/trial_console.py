@@ -142,6 +142,8 @@ def _print_call(console: "Console", call: CallView) -> None:
     console.print(line)
     for text in _input_texts(call.input):
         console.print(Text(block(head(text, _INPUT_LINES), "      ", console.width), "cyan"))
+    if call.output_source == "gateway":
+        console.print(Text("    the agent did not show its output; the model got:", "dim"))
     if call.output.strip():
         console.print(Text(block(tail(call.output, _OUTPUT_LINES), "    | ", console.width), "dim"))
 
