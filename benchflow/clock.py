@@ -27,6 +27,10 @@ class Clock:
         elapsed_ns = time.monotonic_ns() - self.origin_ns
         return Stamp(ts=iso(self.wall_ns + elapsed_ns), mono_ms=round(elapsed_ns / 1e6, 3))
 
+    def mono_ms(self) -> float:
+        """Return the milliseconds since the run began, for a duration that needs no wall time."""
+        return round((time.monotonic_ns() - self.origin_ns) / 1e6, 3)
+
 
 def iso(epoch_ns: int) -> str:
     """Write nanoseconds since the epoch as ISO 8601 in UTC, with microseconds."""

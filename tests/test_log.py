@@ -61,7 +61,7 @@ def test_missing_folder_and_folder_in_its_place_are_input_errors(tmp_path: Path)
 
 @pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="no /sys here")
 def test_folder_that_may_not_be_written_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="cannot be written .* write to another folder with --out"):
+    with pytest.raises(InputError, match=r"cannot be written .* write to another folder with --out"):
         LogFile(Path("/sys/kernel/x.jsonl"), Redactor([]))  # closed even to root
 
 

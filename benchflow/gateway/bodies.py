@@ -22,7 +22,7 @@ SHORT_TEXT = 256
 """Bytes up to which a response is stored as text."""
 SHORT_CHUNK = 16
 """Bytes below which a piece is not worth a reference."""
-LEVEL = 3
+LEVEL = 1
 
 _BOUNDARY = re.compile(rb"\},|\\n|\n")
 """Where a JSON conversation is cut to find pieces again: between objects, and at the lines of its texts."""

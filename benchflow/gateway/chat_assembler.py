@@ -1,6 +1,7 @@
 """Makes one value of a chat completion, streamed or not, whatever its server makes of the format. Never raises."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,13 +45,28 @@ def _from_json(content: bytes) -> Assembled:
 
 
 def _from_stream(content: bytes) -> Assembled:
-    stream = _Stream()
-    for data in event_data(content):
-        stream.take(data)
+    events = list(event_data(content))
+    data = [event for event in events if event.strip() != b"[DONE]"]
+    stream = _Stream(done=len(data) < len(events))
+    for chunk in _parse(data):
+        stream.take(chunk)
     if not stream.seen:
         return Assembled(body=None, error=_excerpt(content) if content else None)
     body = stream.body()
     return _read(body, error=stream.error, complete=not stream.error and (stream.done or _finish(body) is not None))
+
+
+def _parse(events: list[bytes]) -> list[Any]:
+    """Parse the data of events: all at once, which is much faster; one by one where one of them is no JSON."""
+    with suppress(ValueError):
+        chunks = orjson.loads(b"[" + b",".join(events) + b"]")
+        if len(chunks) == len(events):
+            return chunks
+    chunks = []
+    for event in events:
+        with suppress(ValueError):
+            chunks.append(read_json(event))
+    return chunks
 
 
 def _read(body: Mapping[str, Any], *, error: str | None, complete: bool) -> Assembled:
@@ -80,10 +96,10 @@ class _Choice:
 
     def add(self, delta: Mapping[str, Any]) -> None:
         for key, value in delta.items():
-            if key == "tool_calls":
-                self._add_calls(value)
-            elif isinstance(value, str) and key != "role":
+            if isinstance(value, str) and key != "role":
                 self.pieces.setdefault(key, []).append(value)
+            elif key == "tool_calls":
+                self._add_calls(value)
             elif isinstance(value, list) and isinstance(self.other.get(key), list):
                 self.other[key] += value
             elif value is not None:
@@ -132,33 +148,33 @@ class _Choice:
 class _Stream:
     """The chunks of a stream, merged."""
 
-    def __init__(self) -> None:
-        self.seen = False
-        self.done = False
+    def __init__(self, *, done: bool) -> None:
+        self.seen = self.done = done
         self.error: str | None = None
         self._top: dict[str, Any] = {}
-        self._choices: dict[Any, _Choice] = {}
+        self._choices: dict[int, _Choice] = {}
 
-    def take(self, data: bytes) -> None:
-        if data.strip() == b"[DONE]":
-            self.seen = self.done = True
-            return
-        try:
-            chunk = read_json(data)
-        except ValueError:
-            return
+    def take(self, chunk: Any) -> None:
         if not isinstance(chunk, dict):
             return
         self.seen = True
-        self.error = self.error or _error(chunk)
+        if "error" in chunk or "choices" not in chunk:
+            self.error = self.error or _error(chunk)
         choices = chunk.pop("choices", None)
-        self._top.update({key: value for key, value in chunk.items() if value is not None})
+        for key, value in chunk.items():
+            if value is not None:
+                self._top[key] = value
         for item in choices if isinstance(choices, list) else ():
             if isinstance(item, dict):
                 self._add(item)
 
     def _add(self, item: Mapping[str, Any]) -> None:
-        choice = self._choices.setdefault(item.get("index", 0), _Choice())
+        index = item.get("index")
+        if not isinstance(index, int):
+            index = 0
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = self._choices[index] = _Choice()
         delta = item.get("delta", item.get("message"))
         if isinstance(delta, dict):
             choice.add(delta)

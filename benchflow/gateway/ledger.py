@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from benchflow.clock import Clock, Stamp
+from benchflow.clock import Clock
 from benchflow.errors import InputError, TrialError
 from benchflow.gateway.bodies import BodyStore, Stored, store_compressed
 from benchflow.gateway.classify import Quirks, TrialSoFar, Verdict, classify
@@ -135,8 +135,9 @@ class Ledger:
             return Verdict("auxiliary", "cannot be read")
         return classify(context.parsed, self._trial)
 
-    def now(self) -> Stamp:
-        return self._clock.now()
+    def since(self, pending: Pending) -> float:
+        """Return the milliseconds that an exchange has taken so far."""
+        return round(self._clock.mono_ms() - pending.begun.mono_ms, 3)
 
     def unplayable(self, reason: str) -> None:
         """The upstream cannot do its part in this trial."""
@@ -171,7 +172,7 @@ class Ledger:
             path=pending.request.path,
             ts=begun.ts,
             mono_ms=begun.mono_ms,
-            duration_ms=round(self._clock.now().mono_ms - begun.mono_ms, 3),
+            duration_ms=self.since(pending),
             ttft_ms=pending.first_byte_ms,
             role=begun.role,
             role_reason=begun.role_reason,

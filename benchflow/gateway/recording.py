@@ -76,7 +76,7 @@ class _Watched:
             raise
         pending = self._pending
         if pending.first_byte_ms is None and chunk:
-            pending.first_byte_ms = round(self._ledger.now().mono_ms - pending.begun.mono_ms, 3)
+            pending.first_byte_ms = self._ledger.since(pending)
         pending.chunks.append(chunk)
         return chunk
 

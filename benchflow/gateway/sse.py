@@ -10,20 +10,19 @@ def event_data(stream: bytes) -> Iterator[bytes]:
 
     An event that the stream breaks off in is yielded too, as far as it came.
     """
-    data: list[bytes] = []
-    for line in stream.removeprefix(
-        BYTE_ORDER_MARK
-    ).splitlines():  # of bytes: at \\n, \\r and \\r\\n alone, as the standard says
-        if not line:
-            if data:
-                yield b"\n".join(data)
-                data = []
-        elif line.startswith(b"data:"):
-            data.append(line[6:] if line.startswith(b"data: ") else line[5:])
-        elif line == b"data":
-            data.append(b"")
-    if data:
-        yield b"\n".join(data)
+    if b"\r" in stream:
+        stream = b"\n".join(stream.splitlines())  # of bytes: at \\n, \\r and \\r\\n alone, as the standard says
+    for event in stream.removeprefix(BYTE_ORDER_MARK).split(b"\n\n"):
+        if event.startswith(b"data: ") and b"\n" not in event:
+            yield event[6:]
+            continue
+        data = [_data(line) for line in event.split(b"\n") if line.startswith(b"data:") or line == b"data"]
+        if data:
+            yield b"\n".join(data)
+
+
+def _data(line: bytes) -> bytes:
+    return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
 def write_event(data: bytes) -> bytes:
