@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from benchflow.provision import provide_runtimes, provide_tools
 from benchflow.redact import Redactor
 from benchflow.runtimes import SYSTEM_PATH, Runtime, own_folders
 from benchflow.sandbox.interface import Bind, Sandbox
+from benchflow.snapshot import remove_tree
 
 SCHEMA = 1
 """Version of the record of an install; where another stands, it is made anew."""
@@ -112,7 +112,6 @@ async def ensure_installed(
     place = Place.of(manifest, home)
     job = Job(manifest=manifest, place=place, home=home, sandbox=sandbox, environ=environ, on_line=on_line)
     try:
-        place.root.mkdir(parents=True, exist_ok=True)
         async with locked(place.root / "lock"):
             if not reinstall and (found := _read(place, manifest)):
                 return found  # another BenchFlow has made it meanwhile
@@ -141,7 +140,7 @@ async def _make(job: Job) -> Install:
         status = await run(job.manifest.install_cmd, place.agent, job.manifest.install_timeout, runtimes)
     finally:
         log.close()
-        await anyio.to_thread.run_sync(partial(shutil.rmtree, place.tmp, ignore_errors=True))
+        await anyio.to_thread.run_sync(remove_tree, place.tmp)
     if status != 0:
         raise TrialError("install", _failure(job, status))
     needs = await anyio.to_thread.run_sync(needed_folders, place.agent, runtimes, job.manifest.programs)
@@ -166,8 +165,7 @@ def _clear(place: Place) -> None:
     for file in (place.record, place.log):
         file.unlink(missing_ok=True)
     for folder in (place.agent, place.tmp):
-        if folder.exists():
-            shutil.rmtree(folder)
+        remove_tree(folder)
     place.agent.mkdir()
 
 

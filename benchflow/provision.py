@@ -1,9 +1,7 @@
 """Gets what an install runs with: the runtimes that the manifest asks for, and the tools that BenchFlow brings."""
 
-import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -12,6 +10,7 @@ from benchflow.errors import InputError
 from benchflow.home import Home
 from benchflow.manifest import Manifest
 from benchflow.runtimes import Runtime, find_node, find_python, how_to_get, keep_fetched_node, node_fetch_lines
+from benchflow.snapshot import remove_tree
 from benchflow.versions import Constraint
 
 FETCH_TIMEOUT_S = 600.0
@@ -63,7 +62,7 @@ async def _fetch_node(wanted: Constraint, home: Home, run: RunLine) -> Runtime |
             if await run(line, folder, FETCH_TIMEOUT_S) == 0 and (node := keep_fetched_node(folder, home)):
                 return node
         finally:
-            await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+            await anyio.to_thread.run_sync(remove_tree, folder)
     return None
 
 

@@ -208,6 +208,24 @@ async def test_another_process_is_waited_for(tmp_path: Path, home: Home, sandbox
     assert not made.cached
 
 
+async def test_lock_whose_folder_was_removed_by_its_holder_is_taken_anew(tmp_path: Path) -> None:
+    path = tmp_path / "place" / "lock"
+    taken = anyio.Event()
+
+    async def take() -> None:
+        async with locked(path):
+            assert path.exists()
+            taken.set()
+
+    async with anyio.create_task_group() as tasks:
+        async with locked(path):
+            tasks.start_soon(take)
+            await anyio.wait_all_tasks_blocked()
+            shutil.rmtree(path.parent)
+        with anyio.fail_after(TIME_LIMIT_S):
+            await taken.wait()
+
+
 async def test_lock_is_free_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         async with locked(tmp_path / "lock"):
