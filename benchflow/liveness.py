@@ -28,10 +28,14 @@ def owner_lives(folder: Path) -> bool:
     return _started(pid) == since
 
 
-def run_lives(run_id: str, scratch: Path) -> bool:
-    """Tell whether the process that makes a run still runs: it owns the run's scratch folder until its end."""
-    folder = scratch / run_id
-    return folder.is_dir() and owner_lives(folder)
+def release(folder: Path) -> None:
+    """Give up the claim on `folder`."""
+    (folder / _NAME).unlink(missing_ok=True)
+
+
+def is_claimed(folder: Path) -> bool:
+    """Tell whether a process that still runs has claimed `folder`; without a claim it is nobody's."""
+    return (folder / _NAME).exists() and owner_lives(folder)
 
 
 def _is_new(folder: Path) -> bool:

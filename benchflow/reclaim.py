@@ -83,7 +83,7 @@ def find_garbage(
         if cache and home.cache.is_dir():
             found.append(_garbage("cache", home.cache, "downloads, which come again when they are needed"))
     if runs is not None:
-        found += _workspaces(runs, before, live)
+        found += _workspaces(runs, before)
     return Survey(garbage=found, notes=notes)
 
 
@@ -117,9 +117,9 @@ def _tools(home: Home) -> Iterator[Garbage]:
             yield _garbage("tools", folder, "it was never finished", lock=folder.with_suffix(".lock"))
 
 
-def _workspaces(runs: Store, before: float, live: Collection[str]) -> Iterator[Garbage]:
+def _workspaces(runs: Store, before: float) -> Iterator[Garbage]:
     for run in runs.runs():
-        if run.id in live or run.last_change > before:
+        if run.is_running or run.last_change > before:
             continue
         for folder in sorted(run.folder.glob("trials/*/try-*/workspace")):
             yield _garbage("workspace", folder, "its run is old")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import orjson
 
 from benchflow.errors import InputError
+from benchflow.liveness import is_claimed
 from benchflow.row import ProfileRow, read_rows
 
 DEFAULT_FOLDER = Path("runs")
@@ -64,6 +65,11 @@ class StoredRun:
         return self.folder.resolve().name
 
     @property
+    def is_running(self) -> bool:
+        """Whether the process that makes the run is still at it."""
+        return is_claimed(self.folder)
+
+    @property
     def last_change(self) -> float:
         """When something was last written, in seconds since the epoch."""
         return max((self.folder / mark).stat().st_mtime for mark in _MARKS if (self.folder / mark).exists())
@@ -96,6 +102,11 @@ class StoredRun:
         """Keys of the trials that were started and have no row, in order."""
         done = {row.trial for row in self.rows}
         return list(dict.fromkeys(entry.trial for entry in self.journal if entry.trial not in done))
+
+    @property
+    def planned(self) -> list[str]:
+        """Keys of all trials that the run was to have, or as many of them as are known where run.json is missing."""
+        return list(dict.fromkeys([*map(str, self.description.get("trials") or ()), *self.keys]))
 
     @property
     def keys(self) -> list[str]:

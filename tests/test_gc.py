@@ -10,7 +10,7 @@ from stored import make_row, write_run
 
 from benchflow.disk import folder_bytes
 from benchflow.home import Home
-from benchflow.liveness import claim, owner_lives, run_lives
+from benchflow.liveness import claim, is_claimed, owner_lives, release
 from benchflow.reclaim import Garbage, Survey, current_installs, find_garbage, remove
 from benchflow.store import Store
 
@@ -50,7 +50,9 @@ def test_a_folder_lives_as_long_as_the_process_that_claimed_it(tmp_path: Path) -
 
     assert owner_lives(tmp_path)
     assert not owner_lives(tmp_path / "dead")
-    assert not run_lives("never-was", tmp_path)
+    assert is_claimed(tmp_path)
+    release(tmp_path)
+    assert not is_claimed(tmp_path)
 
 
 def test_a_process_that_only_has_the_same_id_is_not_the_owner(tmp_path: Path) -> None:
@@ -140,6 +142,8 @@ def test_only_workspaces_of_old_runs_go(tmp_path: Path) -> None:
     found = survey(tmp_path / "home", runs=runs)
 
     assert [each.path.parents[3].name for each in found.garbage] == ["20260101-000000-a"]
+    claim(runs / "20260101-000000-a")
+    assert survey(tmp_path / "home", runs=runs).garbage == []
     remove(found.garbage[0])
     assert (runs / "20260101-000000-a" / "rows.jsonl").exists()
 

@@ -9,6 +9,7 @@ from trials import Asked, TryLogs, two_turns
 
 from benchflow.contracts import Event, ScorerCheckResult
 from benchflow.errors import InputError
+from benchflow.liveness import claim
 from benchflow.report.follow import EventPrinter, follow
 from benchflow.report.trial import TrialView, view_trial
 from benchflow.report.trial_console import print_trial
@@ -46,8 +47,8 @@ def stored(
     return StoredRun(run)
 
 
-def view(run: StoredRun, *, alive: bool = False, attempt: int | None = None) -> TrialView:
-    return view_trial(run, run.trial(KEY), alive=alive, attempt=attempt)
+def view(run: StoredRun, attempt: int | None = None) -> TrialView:
+    return view_trial(run, run.trial(KEY), attempt)
 
 
 def printed(shown: TrialView, width: int = 80) -> str:
@@ -110,9 +111,12 @@ def test_a_kept_workspace_is_offered(tmp_path: Path) -> None:
 def test_a_trial_that_still_runs_and_one_that_was_killed_have_no_result(tmp_path: Path) -> None:
     run = stored(tmp_path, row=None)
 
-    assert "no result: it runs\n" in printed(view(run, alive=True))
     assert "no result: BenchFlow was ended before it could say how" in printed(view(run))
-    assert [view(run, alive=True).state, view(run).state] == ["running", "interrupted"]
+    assert view(run).state == "interrupted"
+
+    claim(run.folder)
+    assert "no result: it runs\n" in printed(view(run))
+    assert view(run).state == "running"
 
 
 def test_an_unscored_trial_says_what_broke_it(tmp_path: Path) -> None:

@@ -52,12 +52,10 @@ def test_a_run_that_cannot_be_read_spoils_only_its_own_line(run: Path) -> None:
     assert "line 1 is no profile row" in listed[1]["error"]
 
 
-def test_a_live_run_is_running_and_a_dead_one_interrupted(run: Path, tmp_path: Path) -> None:
+def test_a_live_run_is_running_and_a_dead_one_interrupted(run: Path) -> None:
     for name in ("20270101-000000-live", "20270101-000001-dead"):
         write_run(run.parent, run_id=name, unfinished=("open-0-abcdabcd",))
-    scratch = tmp_path / "home" / "scratch" / "20270101-000000-live"
-    scratch.mkdir(parents=True)
-    claim(scratch)
+    claim(run.parent / "20270101-000000-live")
 
     listed = json.loads(benchflow("runs", "--json").stdout)
 
@@ -66,6 +64,15 @@ def test_a_live_run_is_running_and_a_dead_one_interrupted(run: Path, tmp_path: P
         benchflow("show", "20270101-000000").stdout
     )
     assert "open-0-abcdabcd: was interrupted\n" in benchflow("show", "20270101-000001").stdout
+
+
+def test_a_run_that_was_killed_before_its_first_trial_is_interrupted(run: Path) -> None:
+    killed = write_run(run.parent, run_id="20270101-000000-x")
+    (killed / "run.json").write_text('{"trials": ["a", "b"]}')
+
+    listed = json.loads(benchflow("runs", "--json").stdout)
+
+    assert (listed[1]["state"], listed[1]["missing"], listed[1]["summary"]["trials"]) == ("interrupted", 2, 2)
 
 
 def test_no_runs_are_an_empty_list(tmp_path: Path) -> None:

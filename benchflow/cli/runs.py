@@ -12,14 +12,11 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's path, id, a uni
 
 def command(out: Out = Path("runs"), as_json: Json = False) -> None:
     """List stored runs, the newest last."""
-    import os
-
-    from benchflow.home import Home
-    from benchflow.report.runs import list_runs, print_runs
+    from benchflow.report.runs import describe_run, print_runs
     from benchflow.report.terminal import open_console, print_json
     from benchflow.store import Store
 
-    lines = list_runs(Store(out), Home.find(os.environ).scratch)
+    lines = [describe_run(run) for run in Store(out).runs()]
     if as_json:
         print_json(lines)
     elif lines:

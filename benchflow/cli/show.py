@@ -1,6 +1,5 @@
 """`benchflow show`: why a trial ended as it did."""
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,7 +64,7 @@ def _show_run(stored: "StoredRun", as_json: bool) -> None:
     console = open_console()
     argument = run_argument(stored.folder)
     print_run(console, stored.rows, argument)
-    print_open(console, stored, argument, alive=_is_alive(stored))
+    print_open(console, stored, argument)
 
 
 def _show_trial(
@@ -77,7 +76,7 @@ def _show_trial(
     from benchflow.report.trial_console import print_trial
 
     found = stored.find_trial(trial)
-    view = view_trial(stored, found, alive=_is_alive(stored), attempt=attempt)
+    view = view_trial(stored, found, attempt)
     if as_json:
         print_json(view)
     else:
@@ -91,7 +90,7 @@ def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
     from benchflow.trace import encode_event
 
     key = stored.find_trial(trial).key
-    events = follow(stored, key, lambda: _is_alive(stored))
+    events = follow(stored, key, lambda: stored.is_running)
     if as_json:
         for event in events:
             typer.echo(encode_event(event), nl=False)
@@ -101,10 +100,3 @@ def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
         printer.print(event)
     printer.close()
     _show_trial(StoredRun(stored.folder), key, None, as_json, turns=False)
-
-
-def _is_alive(stored: "StoredRun") -> bool:
-    from benchflow.home import Home
-    from benchflow.liveness import run_lives
-
-    return run_lives(stored.id, Home.find(os.environ).scratch)

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from benchflow.errors import InputError
-from benchflow.liveness import run_lives
 from benchflow.report import numbers
 from benchflow.report.console import trial_argument
 from benchflow.report.text import one_line
 from benchflow.runner.gate import Summary, summarize
-from benchflow.store import Store, StoredRun
+from benchflow.store import StoredRun
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,46 +27,42 @@ class RunLine:
     state: State
     agents: Sequence[str]
     upstreams: Sequence[str]
-    open: int
-    """Trials that were started and have no row."""
+    missing: int
+    """Planned trials that have no row."""
     summary: Summary
     error: str | None = None
     """Why it cannot be read."""
 
 
-def list_runs(store: Store, scratch: Path) -> list[RunLine]:
-    """Return a line for each run, the newest last. `scratch` is where runs that still run have their folders."""
-    return [describe_run(run, scratch) for run in store.runs()]
-
-
-def describe_run(run: StoredRun, scratch: Path) -> RunLine:
+def describe_run(run: StoredRun) -> RunLine:
     """Make a run's line. A file that cannot be read spoils its own line only."""
     try:
-        rows, unfinished, started, error = run.rows, len(run.open_trials), _started(run), None
+        rows, missing, started, error = run.rows, len(run.planned) - len(run.rows), _started(run), None
     except InputError as exc:
-        rows, unfinished, started, error = [], 0, None, str(exc)
+        rows, missing, started, error = [], 0, None, str(exc)
     upstreams = sorted({row.upstream for row in rows})
     return RunLine(
         run_id=run.id,
         run_dir=str(run.folder.resolve()),
         started_at=started,
-        state="unreadable" if error else _state(run, unfinished, scratch),
+        state="unreadable" if error else _state(run, missing),
         agents=sorted({row.agent for row in rows}),
         upstreams=upstreams,
-        open=unfinished,
-        summary=summarize(rows, planned=len(rows) + unfinished, upstream=", ".join(upstreams)),
+        missing=missing,
+        summary=summarize(rows, planned=len(rows) + missing, upstream=", ".join(upstreams)),
         error=error,
     )
 
 
-def _state(run: StoredRun, unfinished: int, scratch: Path) -> State:
-    if run_lives(run.id, scratch):
+def _state(run: StoredRun, missing: int) -> State:
+    if run.is_running:
         return "running"
-    return "interrupted" if unfinished else "ended"
+    return "interrupted" if missing else "ended"
 
 
-def print_open(console: "Console", run: StoredRun, argument: str, *, alive: bool) -> None:
+def print_open(console: "Console", run: StoredRun, argument: str) -> None:
     """Print the trials of a run that have no row, with the command that shows each."""
+    alive = run.is_running
     for key in run.open_trials:
         console.print(f"{one_line(key)}: {'runs' if alive else 'was interrupted'}", style="yellow", soft_wrap=True)
         follow = " --follow" if alive else ""
@@ -83,7 +77,7 @@ def run_value(run: StoredRun) -> dict[str, Any]:
         "run_id": run.id,
         "run_dir": str(run.folder.resolve()),
         "rows": rows,
-        "summary": summarize(rows, planned=len(run.keys), upstream=", ".join(upstreams)),
+        "summary": summarize(rows, planned=len(run.planned), upstream=", ".join(upstreams)),
     }
 
 
@@ -98,7 +92,9 @@ def print_runs(console: "Console", lines: Sequence[RunLine]) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 0 if console.width < 100 else 1, 0, 0)
+    )
     table.add_column("run", overflow="fold")
     table.add_column("state", no_wrap=True)
     table.add_column("upstream", overflow="fold")

@@ -74,7 +74,7 @@ class TrialView:
     errors: Sequence[str]
 
 
-def view_trial(run: StoredRun, trial: StoredTrial, *, alive: bool, attempt: int | None = None) -> TrialView:
+def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -> TrialView:
     """Read a trial's try: the last one, if no other is named. Raises InputError where nothing was recorded."""
     folder = trial.try_folder(attempt)
     number = attempt or trial.tries[-1]
@@ -91,7 +91,7 @@ def view_trial(run: StoredRun, trial: StoredTrial, *, alive: bool, attempt: int 
         folder=folder,
         attempt=number,
         tries=trial.tries,
-        state="ended" if result or trial.row else "running" if alive else "interrupted",
+        state="ended" if result or trial.row else "running" if run.is_running else "interrupted",
         workspace=workspace if workspace.is_dir() else None,
         row=result or (trial.row if number == trial.tries[-1] else None),
         prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],

@@ -11,6 +11,7 @@ import orjson
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError
+from benchflow.liveness import claim, release
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
 from benchflow.row import ProfileRow
@@ -44,6 +45,7 @@ class RunFolder:
         return self.path.name
 
     def __enter__(self) -> Self:
+        claim(self.path)  # whoever reads the run can tell that it still goes on
         self._journal = LogFile(self.path / "journal.jsonl", self._redactor)
         self._rows = LogFile(self.path / "rows.jsonl", self._redactor)
         return self
@@ -51,6 +53,7 @@ class RunFolder:
     def __exit__(self, *exc: object) -> None:
         self._journal.close()
         self._rows.close()
+        release(self.path)
 
     def write_description(self, description: Mapping[str, Any]) -> None:
         """Write run.json, whole or not at all."""
