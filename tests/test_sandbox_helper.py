@@ -33,11 +33,21 @@ def test_table_of_processes_names_this_one_and_its_parent() -> None:
     ("root", "group", "found"),
     [
         (10, 11, [11, 12, 14, 13, 20]),  # 20 was left behind by one of the group
-        (11, 0, [12, 14]),
+        (11, 0, [12, 14]),  # the kernel's own are in group 0
         (30, 0, []),
     ],
 )
 def test_descendants_from_a_table(root: int, group: int, found: list[int]) -> None:
-    table = [(1, 0, 1), (10, 1, 10), (11, 10, 11), (12, 11, 11), (13, 10, 13), (14, 11, 14), (20, 1, 11), (30, 1, 30)]
+    table = [
+        (1, 0, 1),
+        (2, 0, 0),
+        (10, 1, 10),
+        (11, 10, 11),
+        (12, 11, 11),
+        (13, 10, 13),
+        (14, 11, 14),
+        (20, 1, 11),
+        (30, 1, 30),
+    ]
 
     assert sorted(processes.below(table, root, group)) == sorted(found)

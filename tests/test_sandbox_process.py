@@ -1,5 +1,7 @@
 """One process in a sandbox: what it is given, how it speaks, and how it ends."""
 
+import os
+import resource
 from pathlib import Path
 
 import anyio
@@ -32,11 +34,13 @@ async def test_environment_is_exactly_what_was_given(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     async with entered(kind) as sandbox:
-        process = await sandbox.start(make_spec(tmp_path, "env", env={"LANG": "C.UTF-8", "NAME": "vælue \n=2"}))
+        process = await sandbox.start(
+            make_spec(tmp_path, "env", env={"LANG": "C.UTF-8", "NAME": "vælue \n=2", "EMPTY": ""})
+        )
         workspace = process.inside.workspace
         _, stdout, _ = await outcome(process)
 
-    given = ["LANG=C.UTF-8", "NAME=vælue ", "=2", "PATH=/usr/local/bin:/usr/bin:/bin", f"PWD={workspace}"]
+    given = ["EMPTY=", "LANG=C.UTF-8", "NAME=vælue ", "=2", "PATH=/usr/local/bin:/usr/bin:/bin", f"PWD={workspace}"]
     assert sorted(stdout.splitlines()) == sorted(given)
 
 
@@ -184,6 +188,23 @@ async def test_resource_limits(kind: str, tmp_path: Path) -> None:
 
     written = (tmp_path / "workspace/file").stat().st_size
     assert (stdout.split(), written, free) == (["100", "100", "50", str(2**22)], 4096, (0, "unlimited\n", ""))
+
+
+async def test_shortage_of_descriptors_is_an_error_that_leaks_none(kind: str, tmp_path: Path) -> None:
+    spec = make_spec(tmp_path, "true")
+    async with entered(kind) as sandbox:
+        await outcome(await sandbox.start(spec))
+        before, limits = sorted(os.listdir("/proc/self/fd")), resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = [number for number in range(limits[0]) if str(number) not in before]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[3], limits[1]))
+        try:
+            with pytest.raises(TrialError, match="cannot start true: Too many open files"):
+                await sandbox.start(spec)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+        assert sorted(os.listdir("/proc/self/fd")) == before
+        assert await outcome(await sandbox.start(spec)) == (0, "", "")
 
 
 async def test_two_hundred_at_once(kind: str, tmp_path: Path) -> None:

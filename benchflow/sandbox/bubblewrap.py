@@ -54,7 +54,7 @@ class BubblewrapSandbox:
         """`program`: bubblewrap's path; None: as found on PATH."""
         found = program or shutil.which(PROGRAM)
         if not found:
-            raise InputError("bubblewrap: there is no `bwrap` on PATH: install bubblewrap, or take `--sandbox process`")
+            raise InputError(f"bubblewrap: there is no `{PROGRAM}` on PATH: install it, or take the sandbox `process`")
         self._program = found
         self._helper = helper or Helper()
         self._system = HostSystem.read()

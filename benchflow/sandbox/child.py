@@ -128,8 +128,9 @@ class Child:
         if self.stderr:
             self.stderr.end()
         self._empty.set()
-        if self.at_end:
-            self.at_end()
+        callback, self.at_end = self.at_end, None
+        if callback:
+            callback()
 
 
 def _adopt(fd: int) -> socket.socket:

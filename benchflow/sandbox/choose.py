@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchflow.errors import InputError, TrialError
-from benchflow.sandbox.bubblewrap import BubblewrapSandbox
+from benchflow.sandbox.bubblewrap import PROGRAM, BubblewrapSandbox
 from benchflow.sandbox.client import Helper
 from benchflow.sandbox.diagnose import Finding, Machine, findings, remedy
 from benchflow.sandbox.interface import Folders, LaunchSpec, Sandbox
@@ -45,11 +46,9 @@ async def try_bubblewrap(helper: Helper) -> str | None:
     """Run `true` once under the whole profile, a socket inside included; return why it failed, or None."""
     if not sys.platform.startswith("linux"):
         return "it needs Linux"
-    try:
-        sandbox = BubblewrapSandbox(helper)
-        return await try_sandbox(sandbox)
-    except InputError as error:
-        return str(error)
+    if not shutil.which(PROGRAM):
+        return f"there is no `{PROGRAM}` on PATH"
+    return await try_sandbox(BubblewrapSandbox(helper))
 
 
 async def try_sandbox(sandbox: Sandbox) -> str | None:

@@ -84,7 +84,7 @@ class Helper:
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
                 for child in tuple(self._children):
-                    group.start_soon(child.stop, 0)
+                    group.start_soon(_kill, child)
             for link in self._links:
                 link.close()
             if self._channel and self._process:
@@ -150,6 +150,11 @@ def _start_interpreter(channel: int) -> subprocess.Popen[bytes]:
         cwd="/",
         start_new_session=True,
     )
+
+
+async def _kill(child: Child) -> None:
+    with contextlib.suppress(TrialError):  # what cannot be killed now is left to its supervisor, which goes on trying
+        await child.stop(0)
 
 
 async def _leave(channel: socket.socket, process: subprocess.Popen[bytes]) -> None:

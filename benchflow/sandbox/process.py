@@ -1,6 +1,7 @@
 """The sandbox that works everywhere: a clean environment and a tree that can be ended, but nothing is hidden.
 
-Paths, network and users are the host's. Network modes are therefore not enforced.
+Paths, network and users are the host's. Network modes are therefore not enforced, nor is anything covered. Only Linux
+lets a supervisor adopt orphans: on macOS a daemon that leaves its parent and its process group stays alive.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ ROUNDS = 15
 LAUNCHES = 20
 PLAIN = """bwrap --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64
     --proc /proc --dev /dev --unshare-all --unshare-user --disable-userns --cap-drop ALL --uid 1000 --gid 1000
-    --die-with-parent --new-session --clearenv --bind {0}/workspace /workspace --bind {0}/home /home/agent --bind {0}/tmp /tmp
-    --chdir /workspace true"""
+    --die-with-parent --new-session --clearenv --bind {0}/workspace /workspace --bind {0}/home /home/agent
+    --bind {0}/tmp /tmp --chdir /workspace true"""
 
 
 def cpu_s() -> float:

@@ -13,9 +13,10 @@ HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 def descendants(root: int, group: int) -> list[int]:
-    """Return every process below `root`, parents first, and, where only `ps` knows, those of the process group `group`.
+    """Return every process below `root`, parents first; where only `ps` knows, those of the process group `group`, too.
 
-    A snapshot: what forks meanwhile is found by asking again.
+    A snapshot: what forks meanwhile is found by asking again. `group` 0: none. Only Linux lets `root` adopt orphans:
+    elsewhere, one that has left the group is not found.
     """
     if not HAS_CHILDREN_FILES:
         return below(list_processes(), root, group)
@@ -47,12 +48,12 @@ def list_processes() -> list[tuple[int, int, int]]:
 
 
 def below(table: Iterable[tuple[int, int, int]], root: int, group: int) -> list[int]:
-    """Return the processes of `table` that descend from `root` or belong to `group`, parents first."""
+    """Return the processes of `table` that descend from `root` or belong to `group`, which 0 is not."""
     rows = list(table)
     found = [root]
     for ancestor in found:
         found.extend(pid for pid, parent, _ in rows if parent == ancestor and pid not in found)
-    found.extend(pid for pid, _, own in rows if own == group and pid not in found)
+    found.extend(pid for pid, _, own in rows if group and own == group and pid not in found)
     return found[1:]
 
 
