@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,31 @@ def test_nothing_is_written_outside(workspace: Path, path: str) -> None:
 
     assert (workspace.parent / "outside.txt").read_text() == "secret"
     assert sorted(os.listdir(workspace.parent)) == ["outside.txt", "work"]
+
+
+def test_a_link_that_appears_in_between_is_not_followed(workspace: Path) -> None:
+    done = threading.Event()
+
+    def swap() -> None:
+        while not done.is_set():
+            for target in ("plain", "link"):
+                (workspace / "plain").write_text("plain")
+                (workspace / "link").unlink(missing_ok=True)
+                (workspace / "link").symlink_to("../outside.txt")
+                (workspace / target).replace(workspace / "swapped.txt")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    seen = set()
+    for _ in range(2_000):
+        try:
+            seen.add(read(workspace, "/workspace/swapped.txt"))
+        except RpcError:
+            continue
+    done.set()
+    swapper.join()
+
+    assert "secret" not in seen
 
 
 @pytest.mark.parametrize("params", [None, {}, {"path": 3}, {"path": "a.txt", "content": None}])

@@ -44,9 +44,9 @@ def read_update(params: Any) -> Event:
     kind = update.get("sessionUpdate") if isinstance(update, dict) else None
     if not isinstance(update, dict) or not isinstance(kind, str):
         return "unknown", {"kind": None, "update": params if update is None else update}
+    if kind in _MESSAGES:  # nearly all are
+        return _MESSAGES[kind], _message(update)
     match kind:
-        case "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk":
-            return _MESSAGES[kind], _message(update)
         case "tool_call" | "tool_call_update":
             return kind, read_tool_call(update)
         case "plan" | "plan_update" | "plan_removed":
