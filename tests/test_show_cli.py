@@ -153,6 +153,17 @@ def test_following_as_json_prints_events_alone(run: Path) -> None:
     assert [json.loads(line)["type"] for line in lines][-1] == "prompt_end"
 
 
+def test_json_never_commands_a_terminal_and_says_the_same(run: Path) -> None:
+    evil = "\x9b2J\x1b]0;x\x07\u202e\x7f"
+    with (run / "rows.jsonl").open("ab") as rows:
+        rows.write(make_row(trial="evil-0-00000000", stop_reason=evil).to_json() + b"\n")
+
+    printed = benchflow("show", "last", "--json").stdout
+
+    assert not set(printed) & set(evil) - set("2J]0;x")
+    assert evil in [row["stop_reason"] for row in json.loads(printed)["rows"]]
+
+
 def test_a_shell_ends_with_its_own_status(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (try_folder(run, KEY) / "workspace").mkdir()
     shell = tmp_path / "shell"

@@ -86,6 +86,7 @@ def _show_trial(
 def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
     from benchflow.report.follow import EventPrinter, follow
     from benchflow.report.terminal import open_console
+    from benchflow.report.text import escape_json
     from benchflow.store import StoredRun
     from benchflow.trace import encode_event
 
@@ -93,7 +94,7 @@ def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:
     events = follow(stored, key, lambda: stored.is_running)
     if as_json:
         for event in events:
-            typer.echo(encode_event(event), nl=False)
+            typer.echo(escape_json(encode_event(event).decode()), nl=False)
         return
     printer = EventPrinter(open_console())
     for event in events:

@@ -4,6 +4,8 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from benchflow.report.text import escape_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -19,11 +21,13 @@ def open_console(*, stderr: bool = False) -> "Console":
 
 
 def print_json(value: object) -> None:
-    """Write `value` as JSON to stdout: indented for a person, on one line for a program."""
+    """Write `value` as JSON to stdout: indented for a person, on one line for a program.
+
+    What a terminal would obey is written as escapes, which mean the same.
+    """
     import orjson
 
-    person = sys.stdout.isatty()
-    option = orjson.OPT_INDENT_2 if person else 0
+    option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else 0
     text = orjson.dumps(value, default=str, option=option | orjson.OPT_NON_STR_KEYS).decode()
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(escape_json(text) + "\n")
     sys.stdout.flush()

@@ -26,6 +26,11 @@ def sanitize(text: str) -> str:
     return _UNSAFE.sub("\ufffd", _LINE_END.sub("\n", _SEQUENCE.sub("", text)))
 
 
+def escape_json(text: str) -> str:
+    """Return JSON text with everything that a terminal would obey as `\\u…`, which is the same JSON."""
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def one_line(text: str, limit: int | None = None) -> str:
     """Return `text` sanitized, on one line, and cut to `limit` characters with an ellipsis."""
     line = " ".join(sanitize(text).split())
