@@ -245,6 +245,7 @@ async def test_cancelled_permission_ends_the_turn(tmp_path: Path) -> None:
         response = await mini.prompt("do it")
 
     assert response.stop_reason == "cancelled"
+    assert [update["status"] for update in mini.client.of_kind("tool_call_update")] == ["failed"]
 
 
 @pytest.mark.parametrize("ending", ["stdin", "SIGTERM"])

@@ -108,17 +108,21 @@ class Session:
             return await self._finish(shown, ToolOutput(text=f"error: {error}", failed=True))
         locations = [ToolCallLocation(path=str(self._cwd / tool.path))] if isinstance(tool, WriteFile) else ()
         await self._announce(shown, tool.title, tool.kind, _raw_input(tool), locations)
-        if not await self._permitted(call.name, shown, tool):
-            return await self._finish(shown, ToolOutput(text="error: the user did not allow this call", failed=True))
-        await self._tell(update_tool_call(shown, status="in_progress"))
         try:
-            output = await tool.run(self._cwd)
-        except ToolError as error:
-            output = ToolOutput(text=f"error: {error}", failed=True)
+            output = await self._run_if_permitted(call.name, shown, tool)
         except asyncio.CancelledError:
             await asyncio.shield(self._finish(shown, ToolOutput(text="cancelled", failed=True)))
             raise
         return await self._finish(shown, output)
+
+    async def _run_if_permitted(self, name: str, shown: str, tool: Shell | WriteFile) -> ToolOutput:
+        if not await self._permitted(name, shown, tool):
+            return ToolOutput(text="error: the user did not allow this call", failed=True)
+        await self._tell(update_tool_call(shown, status="in_progress"))
+        try:
+            return await tool.run(self._cwd)
+        except ToolError as error:
+            return ToolOutput(text=f"error: {error}", failed=True)
 
     async def _permitted(self, name: str, shown: str, tool: Shell | WriteFile) -> bool:
         if name in self._allowed:
