@@ -7,7 +7,7 @@ from rich.console import Console
 from stored import RUN_ID, entry, make_row, make_unscored, try_folder, write_json, write_run
 from trials import Asked, TryLogs, two_turns
 
-from benchflow.contracts import Event, ScorerCheckResult
+from benchflow.contracts import Event, ScorerCheckResult, TimingBreakdown
 from benchflow.errors import InputError
 from benchflow.liveness import claim
 from benchflow.report.follow import EventPrinter, follow
@@ -20,6 +20,7 @@ from benchflow.trace import build_trace
 
 KEY = "fix-mini-baseline-0-1a2b3c4d"
 FAILED = make_row(
+    timing=TimingBreakdown(wall_ms=1_234.5, segments={"install": 0.2, "launch": 120.0, "prompt": 1_234.5}),
     success=False,
     score=0.5,
     checks_passed=1,
@@ -71,6 +72,8 @@ mini 0.1.0 · oracle, not a model · bubblewrap
 fail · score 0.50 · 1 of 2 checks passed
 4 turns · 3 tool calls · tokens 12.3k in, 678 out · cost $0.0123 · wall 1.23s
 ended: stop; the agent's stop reason: end_turn
+model requests: 4 main, 0 auxiliary; 0 failed at the upstream
+times: launch 0.12s, prompt 1.23s
 why: check tests failed: expected exit status 0, got 1 failed
 
 checks

@@ -11,7 +11,9 @@ from benchflow.cli.runs import Json, Out
 def command(
     older_than: Annotated[
         float,
-        typer.Option(min=0, metavar="DAYS", help="Installs unused and workspaces of runs ended for longer."),
+        typer.Option(
+            min=0, metavar="DAYS", help="Take installs unused for longer, and workspaces of runs ended longer ago."
+        ),
     ] = 30,
     cache: Annotated[bool, typer.Option("--cache", help="Also the shared cache of downloads.")] = False,
     workspaces: Annotated[bool, typer.Option("--workspaces", help="Also the kept workspaces of old runs.")] = False,

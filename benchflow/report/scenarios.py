@@ -44,12 +44,13 @@ def workspace_files(scenario: Scenario) -> list[str]:
 
 
 def print_list(console: "Console", scenarios: Sequence[Scenario]) -> None:
-    """Print a line for each scenario."""
-    table = _table("scenario", "difficulty", "steps", "tags", "what it is")
+    """Print a line for each scenario, with its tags where there is room."""
+    tags = ["tags"] if console.width > 100 else []
+    table = _table("scenario", "difficulty", "steps", "what it is", *tags)
     for scenario in scenarios:
         steps = str(len(scenario.solution.steps)) if scenario.solution else "-"
-        tags = one_line(", ".join(scenario.tags))
-        table.add_row(scenario.id, scenario.difficulty, steps, tags, one_line(scenario.name))
+        row = [scenario.id, scenario.difficulty, steps, one_line(scenario.name), one_line(", ".join(scenario.tags))]
+        table.add_row(*row[: 4 + len(tags)])
     console.print(table)
 
 

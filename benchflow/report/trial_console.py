@@ -52,7 +52,9 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
         line.append(f" · score {numbers.score(row.score)}{'' if row.success is None else f' · {checks}'}", "")
     )
     console.print(_figures(row))
-    console.print(f"ended: {_ending(row)}", soft_wrap=True)
+    for text in (f"ended: {_ending(row)}", _requests(row), _times(row)):
+        if text:
+            console.print(fill(text, console.width, subsequent_indent="     "))
     if verdict.reason:
         console.print(fill(f"why: {verdict.reason}", console.width, subsequent_indent="     "))
     if row.isolation == "process":
@@ -77,10 +79,19 @@ def _ending(row: ProfileRow) -> str:
         parts.append(f"the agent's stop reason: {one_line(row.stop_reason)}")
     if row.limit:
         parts.append(describe_limit(row.limit))
-    failed = row.exchanges.failed
-    if failed:
-        parts.append(f"{numbers.plural(failed, 'model request')} failed at the upstream")
     return "; ".join(parts)
+
+
+def _requests(row: ProfileRow) -> str:
+    counts = row.exchanges
+    return f"model requests: {counts.main} main, {counts.auxiliary} auxiliary; {counts.failed} failed at the upstream"
+
+
+def _times(row: ProfileRow) -> str:
+    """The stages of the trial, without those that took no time to speak of."""
+    segments = row.timing.segments
+    shown = [f"{one_line(name)} {numbers.duration(ms)}" for name, ms in segments.items() if ms >= 1]
+    return f"times: {', '.join(shown)}" if shown else ""
 
 
 def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> None:
