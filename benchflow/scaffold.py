@@ -1,10 +1,11 @@
 """Makes a new scenario: small, complete, and proven, so that its author changes something that works."""
 
+import re
 from pathlib import Path
 
 from benchflow.errors import InputError
-from benchflow.scenario import SCENARIO_FILE, load_scenario
-from benchflow.snapshot import remove_tree
+from benchflow.scenario import SCENARIO_FILE
+from benchflow.scenario_file import IDENTIFIER
 
 _FILES = {
     SCENARIO_FILE: '''\
@@ -60,6 +61,7 @@ answer = "I wrote totals.json: 42 for the hall and 7 for the yard."
 
 import json
 import unittest
+import re
 from pathlib import Path
 
 
@@ -73,19 +75,15 @@ class Totals(unittest.TestCase):
 def make_scenario(identifier: str, folder: Path) -> Path:
     """Write a new scenario's folder into `folder` and return it. Raises InputError if it cannot be, or is there."""
     made = folder / identifier
+    if not re.fullmatch(IDENTIFIER, identifier):
+        raise InputError(f"`{identifier}` cannot be an id; use lower-case letters, digits, `-`, `.` and `_`")
     if made.exists():
         raise InputError(f"{made}: is there already; choose another id, or remove it")
-    if not identifier or "/" in identifier:
-        raise InputError(f"`{identifier}` cannot be an id; use lower-case letters, digits, `-`, `.` and `_`")
     try:
         for name, text in _FILES.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             content = text.format(id=identifier) if name == SCENARIO_FILE else text
             (made / name).write_text(content, encoding="utf-8")
-        load_scenario(made)
-    except InputError:
-        remove_tree(made)
-        raise
     except OSError as exc:
         raise InputError(f"{made}: cannot be made: {exc.strerror or exc}") from exc
     return made

@@ -7,7 +7,8 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 from benchflow.checks import Check, InnerPath, RubricCheck, Seconds, Text, Weight
 from benchflow.model import StrictModel, Whole, wrong
 
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
+IDENTIFIER = r"^[a-z0-9][a-z0-9._-]*$"
+Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 
 
 def _pinned(requirement: str) -> str:

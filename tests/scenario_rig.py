@@ -1,7 +1,6 @@
 """For tests of scenarios: writes one, makes its workspace, and scores what is done there."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +76,3 @@ async def make_rig(
     toolchains = Toolchains(home or Home(tmp_path / "home"))
     workspace = await prepare_workspace(scenario, tmp_path / "trial", sandbox, toolchains)
     return Rig(scenario, workspace, sandbox, toolchains)
-
-
-def shared_home() -> Home:
-    """Return a home that keeps what was installed for tests, so that it is installed once."""
-    return Home(Path(os.environ.get("BENCHFLOW_HOME") or Path.home() / ".cache" / "benchflow-tests"))
