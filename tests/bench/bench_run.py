@@ -32,40 +32,18 @@ def two(name: str = typer.Argument(help="What."), much: int = typer.Option(1, he
     "Do another."
 app()
 """
-DIRECT = """
-import os, subprocess, sys, json, http.server, threading
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": "done"}}]}).encode()
-        self.send_response(200); self.send_header("Content-Length", str(len(body))); self.end_headers(); self.wfile.write(body)
-    def log_message(self, *args): pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-env = {"BENCHFLOW_PROVIDER_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}/v1", "BENCHFLOW_PROVIDER_MODEL": "m", "PATH": os.environ["PATH"]}
-agent = subprocess.Popen([sys.executable, "-I", "-m", "benchflow.agents.fake"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-def ask(number, method, params):
-    agent.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\\n"); agent.stdin.flush()
-    while True:
-        frame = json.loads(agent.stdout.readline())
-        if frame.get("id") == number:
-            return frame["result"]
-ask(1, "initialize", {"protocolVersion": 1})
-session = ask(2, "session/new", {"cwd": os.getcwd(), "mcpServers": []})["sessionId"]
-ask(3, "session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
-agent.stdin.close(); agent.wait()
-"""
-
-
+BY_HAND = str(Path(__file__).with_name("by_hand.py"))
 MEASURED = """
 import atexit, json, resource, runpy, sys
 def report():
     used = {"self": resource.getrusage(resource.RUSAGE_SELF), "children": resource.getrusage(resource.RUSAGE_CHILDREN)}
     print(json.dumps({who: (each.ru_utime + each.ru_stime) * 1000 for who, each in used.items()}), file=sys.stderr)
 atexit.register(report)
-words = [word for word in sys.argv[1:] if word != "-S"]
-sys.argv = words[1:] if words[0] == "-m" else ["-c"]
-runpy.run_module(words[1], run_name="__main__") if words[0] == "-m" else exec(words[1], {"__name__": "__main__"})
+if sys.argv[1] == "-m":
+    sys.argv = sys.argv[2:]
+    runpy.run_module(sys.argv[0], run_name="__main__")
+else:
+    runpy.run_path(sys.argv[1], run_name="__main__")
 """
 
 
@@ -100,7 +78,7 @@ def bench_whole_run(folder: Path) -> None:
         wall_ms([*words, sandbox], **options)  # the install is made once
         ours, limit = [], []
         for _ in range(ROUNDS):
-            limit.append(wall_ms([sys.executable, "-S", "-c", DIRECT]))
+            limit.append(wall_ms([sys.executable, "-S", BY_HAND]))
             ours.append(wall_ms([*words, sandbox], **options))
         compare(
             f"one whole run of the trivial agent, {sandbox}, against driving it by hand", ours, limit, "goal 400 ms"
@@ -110,7 +88,7 @@ def bench_whole_run(folder: Path) -> None:
 def bench_one_more_trial(folder: Path) -> None:
     """CPU of one more trial: the difference between many and one. The agent's own is measured by driving it by hand."""
     shell = open_shell(folder)
-    by_hand = statistics.median(cpu_ms(["-S", "-c", DIRECT], {})["children"] for _ in range(ROUNDS))
+    by_hand = statistics.median(cpu_ms([BY_HAND], {})["children"] for _ in range(ROUNDS))
     print(f"the trivial agent alone: {by_hand:.1f} ms CPU")
     for sandbox in ("process", "bubblewrap"):
         own, helper = [], []
