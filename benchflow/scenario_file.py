@@ -106,9 +106,9 @@ class ScenarioText(StrictModel):
     allowed_retries: Whole = Field(default=0, ge=0)
     """How often a trial that the model's provider broke may be repeated."""
     tags: tuple[Text, ...] = ()
-    limits: ScenarioLimits = ScenarioLimits()
-    workspace: WorkspaceFiles = WorkspaceFiles()
-    tools: Tools = Tools()
+    limits: ScenarioLimits = Field(default_factory=ScenarioLimits)
+    workspace: WorkspaceFiles = Field(default_factory=WorkspaceFiles)
+    tools: Tools = Field(default_factory=Tools)
     checks: tuple[Check, ...] = Field(min_length=1)
     solution: Solution | None = None
     rubric: Rubric | None = None

@@ -1,5 +1,6 @@
 """The folder that an agent works in: made as the scenario says, read safely, and compared with what it was."""
 
+import os
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -44,7 +45,7 @@ class Workspace:
     def is_file(self, path: str) -> bool:
         """Tell whether a regular file is there, inside the workspace."""
         real = self._locate(path)
-        return real is not None and real.is_file()
+        return real is not None and os.path.isfile(real)
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file whole, with its folders. Raises TrialError(`setup`) where a link leads out of the workspace."""
@@ -79,14 +80,11 @@ class Workspace:
         """Copy the workspace, but for links out of it and what is neither file nor folder."""
         copy_tree(self.path, target)
 
-    def _locate(self, path: str) -> Path | None:
+    def _locate(self, path: str) -> str | None:
         """Return the real path. None: it lies outside of the workspace."""
-        root = self.path.resolve()
-        try:
-            real = (root / path).resolve()
-        except (OSError, RuntimeError):  # a loop of links
-            return None
-        return real if real.is_relative_to(root) else None
+        root = os.path.realpath(self.path)
+        real = os.path.realpath(os.path.join(root, path))
+        return real if real.startswith(f"{root}{os.sep}") else None
 
 
 async def prepare_workspace(scenario: Scenario, folder: Path, sandbox: Sandbox, toolchains: Toolchains) -> Workspace:
