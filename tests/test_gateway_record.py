@@ -344,7 +344,9 @@ async def test_64_at_once_are_all_on_record_in_whole_lines(tmp_path: Path) -> No
 async def test_upstream_that_cannot_play_makes_the_trial_unscored(tmp_path: Path) -> None:
     async with opened(Oracle(), tmp_path) as gateway:
         await ask(gateway.port, post(chat_body()))
+        await ask(gateway.port, post(chat_body()))
 
+    assert len(gateway.log()) == 2
     assert gateway.tap.failure
     assert (gateway.tap.failure.code, str(gateway.tap.failure)) == (
         "setup",

@@ -67,7 +67,12 @@ def _value(tokens: Iterator[re.Match[bytes]]) -> tuple[int, int]:
 
 def replace_member(text: bytes, name: str, value: bytes) -> bytes:
     """Put `value` where the member's value stands, each time that it occurs; put it first where there is none."""
-    found = [member for member in members(text) if member.name == name]
+    found = []
+    for member in members(text):
+        if member.name == name:
+            found.append(member)
+            if not _may_follow(text, member.end, name):
+                break
     for member in reversed(found):
         text = text[: member.start] + value + text[member.end :]
     if found:
@@ -76,6 +81,11 @@ def replace_member(text: bytes, name: str, value: bytes) -> bytes:
     rest = text[brace:]
     comma = b"" if rest.lstrip().startswith(b"}") else b","
     return text[:brace] + orjson.dumps(name) + b":" + value + comma + rest
+
+
+def _may_follow(text: bytes, start: int, name: str) -> bool:
+    """Whether the name may occur again, plain or with escapes: reading on to the end of a long text is slow."""
+    return text.find(orjson.dumps(name), start) >= 0 or text.find(b"\\u00", start) >= 0
 
 
 def append_item(text: bytes, name: str, item: bytes) -> bytes:

@@ -79,6 +79,8 @@ class Ledger:
     ) -> None:
         self.exchanges: list[Exchange] = []
         self.failure: TrialError | None = None
+        self.broken: str | None = None
+        """Why nothing can be written any more, and so nothing may pass."""
         self._log = LogFile(path, redactor)
         self._clock = clock
         self._redactor = redactor
@@ -153,8 +155,9 @@ class Ledger:
         self.exchanges.append(exchange)
         try:
             self._log.write(self._line(pending, exchange, raw, answer.body))
-        except InputError as exc:  # from here on nothing passes, and whoever drives the trial is told
-            self.failure = self.failure or TrialError("capture", str(exc))
+        except InputError as exc:
+            self.broken = str(exc)
+            self.failure = self.failure or TrialError("capture", self.broken)
         if self._on_exchange:
             self._on_exchange(exchange)
 

@@ -19,9 +19,9 @@ class Recording:
         self._ledger = ledger
 
     async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
-        """Send the request on and watch its response. Nothing passes once the ledger has failed."""
-        if self._ledger.failure:
-            return answer_error(503, f"this trial's capture has failed: {self._ledger.failure}")
+        """Send the request on and watch its response. Nothing passes once it could not be recorded."""
+        if self._ledger.broken:
+            return answer_error(503, f"this trial's model calls cannot be recorded: {self._ledger.broken}")
         pending = self._ledger.begin(request, context)
 
         def on_sent(sent: RawRequest) -> None:
