@@ -1,6 +1,5 @@
 """Whatever an agent plants in its workspace, a failing check stays one, in both sandboxes."""
 
-import os
 import py_compile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -209,12 +208,9 @@ async def test_what_is_planted_passes_nothing(tmp_path: Path, home: Home, kind: 
 async def test_poisoned_bytecode_passes_nothing(tmp_path: Path, home: Home, kind: str) -> None:
     async with planted(tmp_path, home, kind, IMPORTING) as rig:
         source = rig.workspace.path / "double.py"
-        at = source.stat().st_mtime_ns
         source.write_text(RIGHT)
-        os.utime(source, ns=(at, at))
-        py_compile.compile(str(source))
+        py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
         source.write_text(WRONG)
-        os.utime(source, ns=(at, at))
 
         trusting = await rig.run("python3 -c 'import double; print(double.double(3))'")
         assert trusting.output == "6\n"  # Python takes the bytecode for that of the wrong source

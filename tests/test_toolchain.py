@@ -14,8 +14,6 @@ from benchflow.scenario import Tools
 from benchflow.toolchain import Toolchains
 
 REPORT = "python3 -c 'import sys; print(sys.prefix, sys.version_info[:2], [p for p in sys.path if \"-packages\" in p])'"
-    "python3 -c 'import sys; print(sys.prefix, sys.version_info[:2], [p for p in sys.path if \"site-packages\" in p])'"
-)
 
 
 @pytest.mark.parametrize("kind", BOTH)
