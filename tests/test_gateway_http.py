@@ -192,6 +192,18 @@ async def test_curl_with_a_large_body_is_served(tmp_path: Path) -> None:
     assert upstream.asked[0].body == (tmp_path / "body").read_bytes()
 
 
+async def test_body_of_another_length_than_announced_breaks_the_connection() -> None:
+    class Liar(Echo):
+        async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
+            return RawResponse(status=200, headers=(("Content-Length", "9"),), chunks=Chunks([b"short"]))
+
+    sock = listener()
+    port = port_of(sock)
+    async with serve(Liar(), [sock]):
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await ask(port, post(b"x", "/x"))
+
+
 async def test_one_upstream_is_served_on_several_sockets() -> None:
     socks = [listener(), listener()]
     ports = [port_of(sock) for sock in socks]

@@ -33,7 +33,7 @@ from wire import (
 )
 
 from benchflow.errors import InputError
-from benchflow.gateway.bodies import KEPT, BodyReader, BodyStore
+from benchflow.gateway.bodies import KEPT, BodyReader, BodyStore, difference
 from benchflow.gateway.exchanges import read_exchanges
 from benchflow.gateway.message import Exchange, ExchangeBegun
 from benchflow.gateway.null import Null
@@ -209,6 +209,12 @@ def test_any_bodies_are_restored_byte_for_byte_in_any_order(bodies: list[bytes])
 
     assert [reader.body(seq) for seq in reversed(range(len(bodies)))] == bodies[::-1]
     assert [reader.body(seq) for seq in range(len(bodies))] == bodies
+
+
+def test_difference_is_told_in_whole_characters() -> None:
+    base, body = "one line of text: é and more of it".encode(), "one line of text: © and more of it".encode()
+
+    assert difference(base, body) == [[0, 18], "©", [20, 15]]
 
 
 async def _three(folder: Path) -> bytes:
