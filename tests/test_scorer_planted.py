@@ -23,6 +23,7 @@ CHECKS = {
     "plain-python": check("command", run="python3 $BENCHFLOW_CHECKS/compare.py"),
     "shell": check("command", run="cmp result.txt $BENCHFLOW_CHECKS/expected.txt"),
     "git": check("command", run='test "$(git log -1 --format=%s)" = Released && git status --porcelain'),
+    "git-and-shell": check("command", run="git status --short; cmp result.txt $BENCHFLOW_CHECKS/expected.txt"),
     "equals": check("file_equals", path="result.txt", file="expected.txt"),
     "guard": check("unchanged", paths=["test_double.py"], weight=1),
 }
@@ -232,7 +233,7 @@ async def test_links_to_what_is_expected_pass_nothing(tmp_path: Path, home: Home
 @pytest.mark.parametrize("kind", BOTH)
 async def test_git_traps_pass_nothing(tmp_path: Path, home: Home, kind: str) -> None:
     hooks = ("post-index-change", "pre-commit", "reference-transaction", "fsmonitor-watchman")
-    async with planted(tmp_path, home, kind, ("git", "shell", "equals")) as rig:
+    async with planted(tmp_path, home, kind, ("git", "git-and-shell", "equals")) as rig:
         plant(rig, {f".git/hooks/{name}": TRAP for name in hooks} | {"trap": TRAP})
         assert (await rig.run(GIT_TRAPS)).exit_code == 0
         (rig.workspace.path / "result.txt").write_text("wrong\n")
