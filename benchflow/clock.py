@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +36,10 @@ class Clock:
 def iso(epoch_ns: int) -> str:
     """Write nanoseconds since the epoch as ISO 8601 in UTC, with microseconds."""
     seconds, rest = divmod(epoch_ns, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1000:06d}Z"
+    return f"{_second(seconds)}.{rest // 1000:06d}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(seconds: int) -> str:
+    """Write a whole second; a busy run asks for the same one thousands of times."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"

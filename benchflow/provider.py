@@ -18,6 +18,9 @@ from benchflow.hosted import HostedSession
 from benchflow.trace import export_trace
 from benchflow.workspace import Workspace
 
+SMALL_BYTES = 100_000
+"""Logs of less than this are read in a millisecond."""
+
 
 @dataclass(kw_only=True)
 class AcpProvider:
@@ -60,7 +63,10 @@ class AcpProvider:
 
     async def export_session(self, handle: SessionHandle) -> SessionTrace:
         """Make the trace of the session's logs, and write events.jsonl beside them."""
-        return await anyio.to_thread.run_sync(export_trace, self._sessions[handle.trial].folder)
+        folder = self._sessions[handle.trial].folder
+        if sum(file.stat().st_size for file in folder.iterdir()) < SMALL_BYTES:
+            return export_trace(folder)  # sooner done than handed to a thread
+        return await anyio.to_thread.run_sync(export_trace, folder)
 
     def facts(self, handle: SessionHandle) -> SessionFacts:
         """Return what was measured."""

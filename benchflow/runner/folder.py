@@ -30,10 +30,16 @@ class RunFolder:
 
     @classmethod
     def create(cls, out: Path, label: str, clock: Clock, redactor: Redactor) -> Self:
-        """Make a new folder below `out`, named by time and `label`. Raises InputError where it cannot be written."""
+        """Make a new folder below `out`, named by time and `label`. Raises InputError where it cannot be written.
+
+        `out` tells git to leave it alone, so that runs made inside a repository change nothing in it.
+        """
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{plain_name(label)}-{secrets.token_hex(2)}"
         try:
+            fresh = not out.exists()
             (out / name / "trials").mkdir(parents=True)
+            if fresh:
+                (out / ".gitignore").write_text("*\n")
         except OSError as exc:
             raise InputError(
                 f"{out}: cannot write runs there ({exc.strerror}); name another folder with --out"

@@ -6,8 +6,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import anyio
-
 from benchflow.liveness import claim
 from benchflow.runner.plan import Trial
 from benchflow.sandbox.interface import Sandbox
@@ -42,14 +40,10 @@ class Scratch:
         folder = self._root / trial.key / f"try-{attempt}"
         return await prepare_workspace(trial.cell.scenario, folder, self._sandbox, self._toolchains)
 
-    async def release(self, workspace: Workspace, keep_in: Path | None) -> None:
+    def release(self, workspace: Workspace, keep_in: Path | None) -> None:
         """Remove the try's whole scratch folder; its workspace is moved to `keep_in` first, if that is given."""
-
-        def clear() -> None:
-            if keep_in is not None:
-                shutil.move(workspace.path, keep_in)
-            remove_tree(workspace.path.parent)
-            with suppress(OSError):
-                workspace.path.parent.parent.rmdir()  # unless another try of the trial is in it
-
-        await anyio.to_thread.run_sync(clear)
+        if keep_in is not None:
+            shutil.move(workspace.path, keep_in)
+        remove_tree(workspace.path.parent)
+        with suppress(OSError):
+            workspace.path.parent.parent.rmdir()  # unless another try of the trial is in it

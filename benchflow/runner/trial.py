@@ -52,8 +52,8 @@ class WorkspaceMaker(Protocol):
         """Return a fresh one. Raises TrialError(`sandbox`) or TrialError(`setup`)."""
         ...
 
-    async def release(self, workspace: Workspace, keep_in: Path | None) -> None:
-        """Remove it, or move it to `keep_in`."""
+    def release(self, workspace: Workspace, keep_in: Path | None) -> None:
+        """Remove it, or move it to `keep_in`. Called in a thread of its own."""
         ...
 
 
@@ -194,9 +194,6 @@ class Try:
             self._workspace = await self._stage.provider.stop_session(self._handle)
         with self._catch():
             self._trace = await self._stage.provider.export_session(self._handle)
-        if self._workspace is not None:
-            diff = await anyio.to_thread.run_sync(self._workspace.diff)
-            self._stage.folder.write_whole(self._folder / "workspace.diff", diff.encode("utf-8", "surrogateescape"))
         self._facts = self._stage.provider.facts(self._handle)
 
     async def _score(self) -> None:
@@ -239,9 +236,15 @@ class Try:
         keep = self._stage.keep == "always" or (self._stage.keep == "failed" and row.success is not True)
         self._stage.folder.write_result(self._folder, row)
         if self._workspace is not None:
-            await self._stage.workspaces.release(self._workspace, self._folder / "workspace" if keep else None)
+            await anyio.to_thread.run_sync(self._release, self._workspace, keep)
         if self._handle is not None:
             await self._stage.provider.destroy_session(self._handle)
+
+    def _release(self, workspace: Workspace, keep: bool) -> None:
+        """Write what changed in the workspace, and keep or remove it. Checks have only seen copies of it."""
+        diff = workspace.diff().encode("utf-8", "surrogateescape")
+        self._stage.folder.write_whole(self._folder / "workspace.diff", diff)
+        self._stage.workspaces.release(workspace, self._folder / "workspace" if keep else None)
 
     def _row(self) -> ProfileRow:
         trial, cell, facts = self._trial, self._trial.cell, self._facts
