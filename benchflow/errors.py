@@ -18,7 +18,7 @@ ErrorCode = Literal[
     "protocol",
     "rejected",
 ]
-"""Why a trial ended in `error`. The last three are the agent's own doing and are scored; the others leave it unscored."""
+"""Why a trial ended in `error`. The last three are the agent's own doing, and scored; the others leave it unscored."""
 
 SCORED_CODES: frozenset[ErrorCode] = frozenset({"crash", "protocol", "rejected"})
 """The codes of an agent's own failure after its first prompt: what is there is scored."""

@@ -43,6 +43,8 @@ def exchange(
 ) -> Exchange:
     return Exchange(
         id="x1",
+        kind="generate",
+        path="/v1/chat/completions",
         seq=1,
         ts="2026-01-01T00:00:00.000000Z",
         mono_ms=1,
