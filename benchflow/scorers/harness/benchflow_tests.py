@@ -70,9 +70,9 @@ def _run_child(arguments: list[str]) -> dict[str, str] | None:
 def _problems(wanted: set[str], outcomes: dict[str, str] | None) -> list[str]:
     if not wanted:
         return ["the files hold no test"]
-    if outcomes is None:
-        return ["the tests did not run to their end: something ended their process"]
-    canary = [name for name in outcomes if name.endswith(CANARY)]
+    canary = [name for name in outcomes or () if name.endswith(CANARY)]
+    if outcomes is None or not canary:
+        return ["the tests did not run to their end"]
     if [outcomes[name] for name in canary] != ["failed"]:
         return ["a test that must fail did not: something tampered with the tests"]
     ran = {name.partition("[")[0] for name in outcomes}
