@@ -7,7 +7,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -44,11 +44,13 @@ Snapshot = dict[str, Entry]
 """Entries by their path relative to the folder, in order of the walk."""
 
 
-def take_snapshot(folder: Path) -> Snapshot:
-    """Read a folder. Files past the total that is kept are there with their digest alone."""
+def take_snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> Snapshot:
+    """Read what is wanted of a folder. Files past the total that is kept are there with their digest alone."""
     found: Snapshot = {}
     left = TOTAL_KEPT
     for path, item in walk(folder):
+        if not wanted(path):
+            continue
         entry = _read_entry(item, keep=left > 0)
         left -= len(entry.content or b"")
         found[path] = entry

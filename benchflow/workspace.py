@@ -17,6 +17,8 @@ from benchflow.toolchain import Toolchain, Toolchains
 
 MAX_READ = 16 * 1024 * 1024
 """Bytes of a file that a check reads; a larger one cannot be judged by its text."""
+MAX_NEW = 2_000
+"""New files that a diff reads: an agent may have installed a whole world."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +62,14 @@ class Workspace:
 
         A pattern is a file, a folder (all that is below it), or has `*`.
         """
-        now = take_snapshot(self.path)
-        matching = (path for path in sorted({*self.pristine, *now}) if any(_matches(path, one) for one in patterns))
+
+        def wanted(path: str) -> bool:
+            return any(_matches(path, pattern) for pattern in patterns)
+
+        now = take_snapshot(self.path, wanted)
         return [
             path
-            for path in matching
+            for path in sorted({*filter(wanted, self.pristine), *now})
             if (old := self.pristine.get(path)) is None or (new := now.get(path)) is None or not old.same_as(new)
         ]
 
@@ -74,7 +79,15 @@ class Workspace:
 
     def diff(self) -> str:
         """Return what changed since the start as a unified diff; empty if nothing did."""
-        return write_diff(self.pristine, take_snapshot(self.path))
+        new = 0
+
+        def wanted(path: str) -> bool:
+            nonlocal new
+            new += path not in self.pristine
+            return path in self.pristine or new <= MAX_NEW
+
+        text = write_diff(self.pristine, take_snapshot(self.path, wanted))
+        return text if new <= MAX_NEW else f"{text}# {new - MAX_NEW} more new files are not shown\n"
 
     def copy_to(self, target: Path) -> None:
         """Copy the workspace, but for links out of it and what is neither file nor folder."""

@@ -198,6 +198,20 @@ def test_the_diff_is_bounded(tmp_path: Path) -> None:
     assert "more changed files are not shown" in diff
 
 
+def test_the_diff_reads_only_so_many_new_files(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/z").write_text("old\n")
+    workspace = opened(tmp_path / "w")
+    for number in range(2_010):
+        (workspace.path / f"a{number:04}").touch()
+    (workspace.path / "z").write_text("new\n")
+
+    diff = workspace.diff()
+    assert diff.count("diff --git") == 2_001
+    assert "+new\n" in diff
+    assert diff.endswith("# 10 more new files are not shown\n")
+
+
 def test_the_diff_shows_of_a_repository_what_people_read(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path / "w")], check=True)
     workspace = opened(tmp_path / "w")
