@@ -3,6 +3,7 @@ for the user's configuration files.
 """
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -55,7 +56,16 @@ def registry_settings(environ: Mapping[str, str]) -> dict[str, str]:
         existing = [path for path in paths if path.is_file()]
         if existing and variable not in present:
             found[variable] = str(existing[0])
+    if "NPM_CONFIG_GLOBALCONFIG" not in present and (file := _npm_global_config(environ)):
+        found["NPM_CONFIG_GLOBALCONFIG"] = str(file)
     return found
+
+
+def _npm_global_config(environ: Mapping[str, str]) -> Path | None:
+    """Return the machine's own settings of npm, which npm looks for below its prefix: an install has another."""
+    npm = shutil.which("npm", path=environ.get("PATH"))
+    file = Path(npm).parent.parent / "etc" / "npmrc" if npm else None
+    return file if file and file.is_file() else None
 
 
 def registry_secrets(settings: Mapping[str, str]) -> list[str]:

@@ -331,6 +331,21 @@ def test_registry_settings_find_the_users_files_and_their_secrets(tmp_path: Path
     assert registry_settings({"HOME": str(tmp_path), "PIP_CONFIG_FILE": "/x"})["PIP_CONFIG_FILE"] == "/x"
 
 
+def test_machine_wide_settings_of_npm_are_found_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "etc").mkdir()
+    npm = tmp_path / "bin" / "npm"
+    npm.write_text("#!/bin/sh\n")
+    npm.chmod(0o755)
+    file = tmp_path / "etc" / "npmrc"
+    environ = {"PATH": str(tmp_path / "bin")}
+
+    assert "NPM_CONFIG_GLOBALCONFIG" not in registry_settings(environ)
+    file.write_text("cafile=/x\n")
+    assert registry_settings(environ)["NPM_CONFIG_GLOBALCONFIG"] == str(file)
+    assert registry_settings({**environ, "NPM_CONFIG_GLOBALCONFIG": "/y"})["NPM_CONFIG_GLOBALCONFIG"] == "/y"
+
+
 async def test_question_in_an_install_gets_no_answer_and_ends(
     tmp_path: Path, home: Home, sandbox: ProcessSandbox
 ) -> None:

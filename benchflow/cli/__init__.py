@@ -1,5 +1,6 @@
 """The command line: one command a file; each parses, calls and prints."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -44,6 +45,7 @@ def options(
 
 def main() -> None:
     """Run the command line; an error that the user can fix is one message and exit code 2."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it would look through every installed package
     try:
         app()
     except InputError as error:
