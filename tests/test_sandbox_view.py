@@ -98,7 +98,8 @@ async def test_everything_that_can_be_seen_and_reached(tmp_path: Path) -> None:
             _, stdout, stderr = await outcome(process)
 
     system = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"} & set(os.listdir("/"))
-    runtime = {Path(prefix).parts[1] for prefix in (sys.prefix, sys.base_prefix)}
+    prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
+    runtime = {prefix.parts[1] for prefix in prefixes}
     assert stderr == ""
     assert json.loads(stdout) == {
         "environment": ["LC_CTYPE", "PATH", "PWD"],  # the first is Python's own doing
@@ -114,7 +115,7 @@ async def test_everything_that_can_be_seen_and_reached(tmp_path: Path) -> None:
             "/home": ["agent"],
             "/home/agent": [],
             "/run": [],
-            "/tmp": [],
+            "/tmp": sorted(prefix.parts[2] for prefix in prefixes if prefix.parts[1] == "tmp"),
             "/var": ["tmp"],
             "/workspace": [],
         },
