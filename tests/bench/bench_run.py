@@ -43,7 +43,8 @@ if sys.argv[1] == "-m":
     sys.argv = sys.argv[2:]
     runpy.run_module(sys.argv[0], run_name="__main__")
 else:
-    runpy.run_path(sys.argv[1], run_name="__main__")
+    sys.argv = sys.argv[1:]
+    runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
@@ -86,24 +87,31 @@ def bench_whole_run(folder: Path) -> None:
 
 
 def bench_one_more_trial(folder: Path) -> None:
-    """CPU of one more trial: the difference between many and one. The agent's own is measured by driving it by hand."""
+    """CPU of one more trial: the difference between many and one, of the driver itself and of all that it started."""
     shell = open_shell(folder)
-    by_hand = statistics.median(cpu_ms([BY_HAND], {})["children"] for _ in range(ROUNDS))
-    print(f"the trivial agent alone: {by_hand:.1f} ms CPU")
     for sandbox in ("process", "bubblewrap"):
-        own, helper = [], []
-        for _ in range(max(3, ROUNDS // 3)):
-            words = ["-m", "benchflow", "run", "fake", "./tiny", "--sandbox", sandbox, "--json"]
-            few, many = (
-                cpu_ms([*words, "-n", str(count)], {"cwd": shell.folder, "env": shell.environ})
-                for count in (1, 1 + TRIALS)
+        words = ["-m", "benchflow", "run", "fake", "./tiny", "--sandbox", sandbox, "--json", "-n"]
+        rounds = [
+            (
+                one_more([*words], {"cwd": shell.folder, "env": shell.environ}),
+                one_more([BY_HAND], {}),
             )
-            own.append((many["self"] - few["self"]) / TRIALS)
-            helper.append((many["children"] - few["children"]) / TRIALS - by_hand)
+            for _ in range(max(3, ROUNDS // 3))
+        ]
+        own = statistics.median(ours["self"] for ours, _ in rounds)
+        limit = statistics.median(hand["self"] for _, hand in rounds)
+        around = statistics.median(ours["children"] - hand["children"] for ours, hand in rounds)
+        ratio = statistics.median(ours["self"] / hand["self"] for ours, hand in rounds)
         print(
-            f"one more trial, {sandbox}: {statistics.median(own):.2f} ms CPU of BenchFlow, "
-            f"{statistics.median(helper):.2f} ms of its helper and the sandbox (goal 3 together, process)"
+            f"one more trial, {sandbox}: {own:.2f} ms CPU of BenchFlow, limit {limit:.2f} ms, ratio {ratio:.2f}; "
+            f"{around:.2f} ms more in what it starts (supervisor, sandbox, the agent's second turn)"
         )
+
+
+def one_more(words: list[str], options: dict[str, Any]) -> dict[str, float]:
+    """Return the CPU of one more of what the last word counts."""
+    few, many = (cpu_ms([*words, str(count)], options) for count in (1, 1 + TRIALS))
+    return {who: (many[who] - few[who]) / TRIALS for who in few}
 
 
 def cpu_ms(words: list[str], options: dict[str, Any]) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""Drives the trivial agent by hand, through the same exchange as a run, with nothing around it: the limit."""
+"""Drives trivial agents by hand, one after another, through a turn each, with nothing around it: the limit.
+
+python tests/bench/by_hand.py [COUNT]
+"""
 
 import http.server
 import json
@@ -23,27 +26,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None: ...
 
 
-def main() -> None:
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    env = {
-        "PATH": os.environ["PATH"],
-        "BENCHFLOW_PROVIDER_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}/v1",
-        "BENCHFLOW_PROVIDER_MODEL": "m",
-    }
+def drive(env: dict[str, str]) -> None:
+    """Start an agent, take it through one turn, and wait for its end."""
     agent = subprocess.Popen(
         [sys.executable, "-I", "-m", "benchflow.agents.fake"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env
     )
     assert agent.stdin is not None
     assert agent.stdout is not None
+    requests: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("initialize", {"protocolVersion": 1}),
+        ("session/new", {"cwd": os.getcwd(), "mcpServers": []}),
+        ("session/prompt", {"prompt": [{"type": "text", "text": "go"}]}),
+    )
     session = ""
-    for number, (method, params) in enumerate(
-        (
-            ("initialize", {"protocolVersion": 1}),
-            ("session/new", {"cwd": os.getcwd(), "mcpServers": []}),
-            ("session/prompt", {"prompt": [{"type": "text", "text": "go"}]}),
-        )
-    ):
+    for number, (method, params) in enumerate(requests):
         frame = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "sessionId": session}}
         agent.stdin.write(json.dumps(frame).encode() + b"\n")
         agent.stdin.flush()
@@ -53,6 +49,19 @@ def main() -> None:
         session = answer["result"].get("sessionId", session)
     agent.stdin.close()
     agent.wait()
+    agent.stdout.close()
+
+
+def main() -> None:
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    env = {
+        "PATH": os.environ["PATH"],
+        "BENCHFLOW_PROVIDER_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}/v1",
+        "BENCHFLOW_PROVIDER_MODEL": "m",
+    }
+    for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
+        drive(env)
 
 
 if __name__ == "__main__":
