@@ -4,8 +4,7 @@ This is where the three meet; none of them knows the others.
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
@@ -40,6 +39,7 @@ from benchflow.session.files import WorkspaceFiles
 from benchflow.session.session import AcpClient
 from benchflow.session.terminals import Terminals
 from benchflow.stderr import StderrLog
+from benchflow.stopwatch import Stopwatch
 from benchflow.trajectory import ACP_LOG, exchange_moments
 from benchflow.workspace import Workspace
 
@@ -61,7 +61,7 @@ class HostedSession:
         self._stderr = StderrLog(self._log("stderr.log"))
         self._acp_log = self._log(ACP_LOG)
         self._tasks = Background(lambda _: None)
-        self._segments: dict[str, float] = {}
+        self._watch = Stopwatch()
         self._texts: list[str] = []
         self._prompts = 0
         self._first_prompt = 0.0
@@ -144,7 +144,7 @@ class HostedSession:
             tokens=metering.total_tokens(exchanges),
             cost=metering.total_cost(exchanges),
             exchanges=metering.count(exchanges),
-            segments={**self._segments, "model": metering.model_ms(exchanges)},
+            segments={**self._watch.segments, "model": metering.model_ms(exchanges)},
             fault=self._fault(),
             extensions={"by_role": metering.by_role(exchanges), "model": self._model_choice},
         )
@@ -153,7 +153,7 @@ class HostedSession:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
         kit, params = self._equipment, self._params
         self._spec = spec = launch_spec(kit, params)
-        with self._timed("launch"):
+        with self._watch.timed("launch"):
             self._process = process = await kit.sandbox.start(spec)
         if process.stderr is not None:
             self._tasks.start(self._stderr.drain(process.stderr))
@@ -193,7 +193,7 @@ class HostedSession:
             files=files,
             terminals=Terminals(self._run_command) if offered.terminal else None,
         )
-        with self._timed("handshake"):
+        with self._watch.timed("handshake"):
             await self._client.__aenter__()
             info = await self._client.initialize(deadline_s)
             self._agent_version = info.version
@@ -289,11 +289,3 @@ class HostedSession:
 
     def _log(self, name: str) -> LogFile:
         return LogFile(self._params.folder / name, self._equipment.redactor)
-
-    @contextmanager
-    def _timed(self, segment: str) -> Iterator[None]:
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            self._segments[segment] = round((time.monotonic() - begun) * 1000, 3)

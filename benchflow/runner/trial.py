@@ -36,6 +36,7 @@ from benchflow.outcome import decide
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import Trial
+from benchflow.stopwatch import Stopwatch
 from benchflow.toolchain import Toolchains
 from benchflow.workspace import Workspace
 
@@ -98,7 +99,7 @@ class Try:
         self._stage = stage
         self._folder = stage.folder.try_folder(trial.key, attempt)
         self._started: Stamp = stage.clock.now()
-        self._segments: dict[str, float] = {}
+        self._watch = Stopwatch()
         self._results: list[PromptResult] = []
         self._failure: TrialError | None = None
         self._workspace: Workspace | None = None
@@ -141,19 +142,11 @@ class Try:
         except TrialError as error:
             self._failure = self._failure or error
 
-    @contextmanager
-    def _timed(self, segment: str) -> Iterator[None]:
-        begun = time.monotonic()
-        try:
-            yield
-        finally:
-            self._segments[segment] = round((time.monotonic() - begun) * 1000, 3)
-
     async def _converse(self) -> None:
         trial, cell = self._trial, self._trial.cell
         if self._stage.broken:
             raise self._stage.broken
-        with self._timed("workspace"):
+        with self._watch.timed("workspace"):
             toolchain = await self._stage.toolchains.of(cell.scenario.tools)
             self._workspace = await self._stage.workspaces.make(trial, self._attempt)
         params = CreateSessionParams(
@@ -171,9 +164,9 @@ class Try:
             limits=cell.limits,
             observers=self._stage.observers(trial),
         )
-        with self._timed("session"):
+        with self._watch.timed("session"):
             self._handle = await self._stage.provider.create_session(params)
-        with self._timed("prompt"):
+        with self._watch.timed("prompt"):
             await self._prompt(cell.scenario.prompts, cell.limits.timeout_s)
 
     async def _prompt(self, prompts: Sequence[str], timeout_s: float | None) -> None:
@@ -190,7 +183,7 @@ class Try:
         """End the agent, and take what was measured. Nothing is scored while something of it is alive."""
         if self._handle is None:
             return
-        with self._catch(), self._timed("stop"):
+        with self._catch(), self._watch.timed("stop"):
             self._workspace = await self._stage.provider.stop_session(self._handle)
         with self._catch():
             self._trace = await self._stage.provider.export_session(self._handle)
@@ -207,7 +200,7 @@ class Try:
             model=cell.model,
             iteration=self._trial.iteration,
         )
-        with self._timed("score"):
+        with self._watch.timed("score"):
             verdict = await self._stage.scorer.evaluate(cell.scenario, context)
         if verdict.error:
             raise TrialError("scorer", verdict.error)
@@ -295,5 +288,5 @@ class Try:
     def _timing(self) -> TimingBreakdown:
         """Wall time of the prompts as measured; the stages around them are segments."""
         prompts_ms = sum(result.metrics.timing.wall_ms for result in self._results)
-        wall_ms = prompts_ms if self._results else self._segments.get("prompt", 0.0)
-        return TimingBreakdown(wall_ms=round(wall_ms, 3), segments={**self._segments, **self._facts.segments})
+        wall_ms = prompts_ms if self._results else self._watch.segments.get("prompt", 0.0)
+        return TimingBreakdown(wall_ms=round(wall_ms, 3), segments={**self._watch.segments, **self._facts.segments})

@@ -1,0 +1,22 @@
+"""How long the stages of something took."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stopwatch:
+    """Measures stages by name, whatever their end."""
+
+    def __init__(self) -> None:
+        self.segments: dict[str, float] = {}
+        """Milliseconds by stage."""
+
+    @contextmanager
+    def timed(self, segment: str) -> Iterator[None]:
+        """Measure the block."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.segments[segment] = round((time.monotonic() - begun) * 1000, 3)
