@@ -37,6 +37,8 @@ class _Running:
 class LiveProgress:
     """Redraws four times a second, in a thread of Rich's, so that times go on while an agent is silent."""
 
+    watches = True
+
     def __init__(self, total: int, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         self._total = total
         self._now = now

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class Progress(Protocol):
     """Is told what happens to the trials of a run."""
 
+    @property
+    def watches(self) -> bool:
+        """Whether it does anything with events; they need not be made where nobody looks."""
+        ...
+
     def trial_started(self, trial: "Trial") -> None: ...
 
     def trial_event(self, trial: "Trial", event: Event) -> None: ...
@@ -44,6 +49,8 @@ def open_progress(
 
 class PlainProgress:
     """One line as each trial ends."""
+
+    watches = False
 
     def __init__(self, total: int, stream: TextIO) -> None:
         self._total = total

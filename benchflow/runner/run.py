@@ -89,7 +89,7 @@ async def perform(job: Job, say: Say) -> RunResult:
             folder=folder,
             clock=clock,
             keep=request.keep,
-            observers=lambda trial: (_Watcher(progress, trial),),
+            observers=lambda trial: (_Watcher(progress, trial),) if progress.watches else (),
         )
         runner = ProfileRunner(folder=folder, stage=stage, progress=progress, concurrency=request.concurrency)
         async with interruptible():
