@@ -22,6 +22,8 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         needles = {needle for secret in secrets for part in _parts(secret) for needle in _forms(part)}
         self._needles = sorted(needles, key=len, reverse=True)
+        self.longest = max(map(len, needles), default=0)
+        """Bytes of the longest form of a secret."""
 
     def redact(self, data: bytes) -> bytes:
         """Return the bytes without the secrets; the very same value where there are none."""

@@ -73,7 +73,7 @@ async def test_request_reaches_the_provider_as_it_was_but_for_key_and_host(tmp_p
         b"accept: application/json",
         "User-Agent: agent/1.0 (é)".encode(),
         b"X-Twice: 1",
-        b"X-Twice: 2",
+        b"x-twice: 2",
         b"Accept-Encoding: gzip, deflate",
         b"content-type: application/json",
         f"Content-Length: {len(body)}".encode(),

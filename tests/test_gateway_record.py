@@ -33,12 +33,13 @@ from wire import (
 )
 
 from benchflow.errors import InputError
-from benchflow.gateway.bodies import KEPT, BodyReader, BodyStore, difference
+from benchflow.gateway.bodies import KEPT, BodyReader, BodyStore
 from benchflow.gateway.exchanges import read_exchanges
 from benchflow.gateway.message import Exchange, ExchangeBegun
 from benchflow.gateway.null import Null
 from benchflow.gateway.oracle import Oracle
 from benchflow.gateway.script import Script, ScriptedAnswer
+from benchflow.redact import Redactor
 
 SECRET = "sk-real-key-0001"
 
@@ -203,7 +204,7 @@ async def test_log_of_200_turns_grows_with_what_is_new(moving: bool, tmp_path: P
     )
 )
 def test_any_bodies_are_restored_byte_for_byte_in_any_order(bodies: list[bytes]) -> None:
-    store, reader = BodyStore(), BodyReader()
+    store, reader = BodyStore(Redactor([])), BodyReader()
     for seq, body in enumerate(bodies):
         reader.add(seq, orjson.loads(orjson.dumps(store.store(seq, body))))
 
@@ -212,9 +213,32 @@ def test_any_bodies_are_restored_byte_for_byte_in_any_order(bodies: list[bytes])
 
 
 def test_difference_is_told_in_whole_characters() -> None:
-    base, body = "one line of text: é and more of it".encode(), "one line of text: © and more of it".encode()
+    store = BodyStore(Redactor([]))
+    store.store(0, "one line of text: é and more of it".encode())
 
-    assert difference(base, body) == [[0, 18], "©", [20, 15]]
+    stored = store.store(1, "one line of text: © and more of it".encode())
+
+    assert stored == {"base": 0, "parts": [[0, 18], "©", [20, 15]]}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([SECRET, SECRET[:7], SECRET[7:], "x" * 50, "a line\n", "another line\n", "é"]), max_size=12
+        ),
+        max_size=8,
+    )
+)
+def test_no_stored_body_gives_a_secret_back_however_it_came_about(bodies: list[list[str]]) -> None:
+    redactor = Redactor([SECRET])
+    store, reader = BodyStore(redactor), BodyReader()
+    for seq, parts in enumerate(bodies):
+        reader.add(seq, store.store(seq, "".join(parts).encode()))
+
+    restored = [reader.body(seq) for seq in range(len(bodies))]
+
+    assert restored == [redactor.redact("".join(parts).encode()) for parts in bodies]
 
 
 async def _three(folder: Path) -> bytes:

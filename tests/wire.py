@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,7 @@ class Provider:
     answer: bytes | Talk
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
+    connections: int = 0
     left: asyncio.Event = field(default_factory=asyncio.Event)
     """A client has gone."""
 
@@ -111,6 +112,7 @@ class Provider:
         return f"http://127.0.0.1:{self.port}/api/v1"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -129,14 +131,33 @@ class Provider:
 
 
 @asynccontextmanager
-async def provider(answer: bytes | Talk) -> AsyncIterator[Provider]:
+async def provider(answer: bytes | Talk, **options: Any) -> AsyncIterator[Provider]:
     found = Provider(answer)
-    server = await asyncio.start_server(found.serve, "127.0.0.1", 0, backlog=1024, limit=1 << 26)
-    found.port = server.sockets[0].getsockname()[1]
-    try:
+    async with talking(found.serve, limit=1 << 26, **options) as found.port:
         yield found
+
+
+@asynccontextmanager
+async def talking(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], **options: Any
+) -> AsyncIterator[int]:
+    """A server that talks over each connection. Gives its port; leaves no socket open."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        await serve(reader, writer)
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0, backlog=1024, **options)
+    try:
+        yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        for writer in writers:
+            writer.transport.abort()
+        for writer in writers:
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 def forward_to(url: str, **more: Any) -> Forward:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchflow.redact import Redactor
+
 Stored = dict[str, Any] | None
 
 KEPT = 4
@@ -29,34 +31,69 @@ _BOUNDARY = re.compile(rb"\},|\\n|\n")
 
 
 class BodyStore:
-    """The bodies that new ones of the same log are compared with. Bounded."""
+    """The bodies that new ones of the same log are compared with. Bounded.
 
-    def __init__(self) -> None:
-        self._latest: dict[int, bytes] = {}
+    Secrets are replaced before anything is stored. Only what is new in a body is searched for them.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._latest: dict[int, _Kept] = {}
 
     def store(self, seq: int, body: bytes) -> Stored:
         """Return the stored form of a request's body, and keep the body as the base of the next."""
-        base = self._nearest(body)
-        if base is None:
-            return self._keep(seq, body, store_whole(body))
-        parts = difference(self._latest[base], body)
-        if parts is None:
-            return self._keep(seq, body, store_whole(body))
-        del self._latest[base]  # the conversation has moved on
-        return self._keep(seq, body, {"base": base, "parts": parts})
-
-    def _keep(self, seq: int, body: bytes, stored: Stored) -> Stored:
-        if body:
-            self._latest[seq] = body
-            if len(self._latest) > KEPT:
-                del self._latest[next(iter(self._latest))]
-        return stored
-
-    def _nearest(self, body: bytes) -> int | None:
         if not body:
             return None
-        shared = {seq: sum(_shared_ends(base, body)) for seq, base in self._latest.items()}
-        return max(reversed(shared), key=shared.__getitem__, default=None)
+        base, ends = self._nearest(body)
+        kept = self._latest.get(base) if base is not None else None
+        if kept and kept.shown is kept.real:
+            pieces = difference(kept.real, body, ends)
+            if not self._leaks(pieces, body):
+                return self._keep(seq, _Kept(body, body), base, pieces)
+        shown = self._redactor.redact(body)
+        return self._keep(
+            seq,
+            _Kept(body, shown),
+            base,
+            difference(kept.shown, shown, _shared_ends(kept.shown, shown)) if kept else [],
+        )
+
+    def _keep(self, seq: int, body: "_Kept", base: int | None, pieces: "list[_Piece]") -> Stored:
+        parts = _parts(pieces, body.shown)
+        stored = store_whole(body.shown) if parts is None else {"base": base, "parts": parts}
+        if base is not None and parts is not None:
+            del self._latest[base]  # the conversation has moved on
+        elif len(self._latest) >= KEPT:
+            del self._latest[next(iter(self._latest))]
+        self._latest[seq] = body
+        return stored
+
+    def _nearest(self, body: bytes) -> tuple[int | None, "_Ends"]:
+        """Find the body that shares the most with a new one, the latest of equals, and what they share."""
+        shared = {seq: _shared_ends(kept.real, body) for seq, kept in self._latest.items()}
+        base = max(reversed(shared), key=lambda seq: sum(shared[seq]), default=None)
+        return base, (0, 0) if base is None else shared[base]
+
+    def _leaks(self, pieces: "list[_Piece]", body: bytes) -> bool:
+        """Whether a secret is in what is new, or lies across an edge of it."""
+        margin = self._redactor.longest
+        at = searched = 0
+        for piece in pieces:
+            if piece.shared and piece.length > 2 * margin:
+                if self._redactor.finds(body[searched : at + margin]):
+                    return True
+                searched = at + piece.length - margin
+            at += piece.length
+        return self._redactor.finds(body[searched:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A body that new ones are compared with."""
+
+    real: bytes
+    shown: bytes
+    """With the secrets replaced; the very same value where there are none."""
 
 
 def store_whole(body: bytes) -> Stored:
@@ -78,14 +115,23 @@ def _compressed(body: bytes) -> Stored:
     return {"zlib": b64encode(zlib.compress(body, LEVEL)).decode()}
 
 
-def difference(base: bytes, body: bytes) -> list[Any] | None:
-    """Describe `body` by pieces of `base` and texts; None where that is not worth it, or the texts are no UTF-8."""
-    prefix, suffix = _shared_ends(base, body)
+_Ends = tuple[int, int]
+"""Bytes that two bodies share at the beginning, and of the rest at the end."""
+
+
+def difference(base: bytes, body: bytes, ends: _Ends) -> "list[_Piece]":
+    """Describe `body` by pieces of `base` and pieces of its own."""
+    prefix, suffix = ends
     pieces = [_Piece(shared=True, start=0, length=prefix)] if prefix else []
     pieces += _middle(base, body, prefix, suffix)
     if suffix:
         pieces.append(_Piece(shared=True, start=len(base) - suffix, length=suffix))
-    if sum(piece.length for piece in pieces if not piece.shared) > WORTH * len(body):
+    return pieces
+
+
+def _parts(pieces: "list[_Piece]", body: bytes) -> list[Any] | None:
+    """Write pieces for storage; None where that is not worth it, or their texts are no UTF-8."""
+    if sum(piece.length for piece in pieces if not piece.shared) > WORTH * len(body) or not pieces:
         return None
     try:
         return [_part(piece, body) for piece in pieces]
@@ -136,7 +182,7 @@ def _chunks(text: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         yield start, text[start:end]
 
 
-def _shared_ends(base: bytes, body: bytes) -> tuple[int, int]:
+def _shared_ends(base: bytes, body: bytes) -> _Ends:
     """Count the bytes that both have at the beginning, and of the rest at the end, in whole characters."""
     shorter = min(len(base), len(body))
     prefix = _longest(shorter, lambda low, high: base[low:high] == body[low:high])

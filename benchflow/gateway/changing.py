@@ -3,11 +3,11 @@
 A request that needs no change is the very same value afterwards.
 """
 
-from dataclasses import replace
 from http import HTTPStatus
 
 import orjson
 
+from benchflow.gateway.altered import altered
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.encoding import readable_codings
 from benchflow.gateway.http11 import HOP_BY_HOP
@@ -45,8 +45,8 @@ class Changing:
         if self._strict_model:
             return dialect.refuse(request, 400, f"the model of this trial is {context.model!r}, not {asked!r}")
         request = enforce_model(request, dialect, context.model)
-        parsed = replace(context.parsed, model=context.model)
-        return await self._upstream.send(request, replace(context, parsed=parsed))
+        parsed = altered(context.parsed, model=context.model)
+        return await self._upstream.send(request, altered(context, parsed=parsed))
 
     async def aclose(self) -> None:
         """Close what is behind it."""
@@ -60,7 +60,7 @@ def enforce_model(request: RawRequest, dialect: Dialect, model: str) -> RawReque
     if readable is not request:
         coding = request.header("content-encoding")
         note = Change(kind="model", path="header.content-encoding", before=coding, after=None)
-        changed = replace(changed, changes=(*changed.changes, note))
+        changed = altered(changed, changes=(*changed.changes, note))
     return changed
 
 
@@ -77,7 +77,7 @@ def strip_hop_headers(request: RawRequest) -> RawRequest:
             changes.append(Change(kind="hop_headers", path=path, before=value, after=readable or "identity"))
         else:
             kept.append((name, value))
-    return replace(request, headers=tuple(kept), changes=(*request.changes, *changes))
+    return altered(request, headers=tuple(kept), changes=(*request.changes, *changes))
 
 
 def replace_credentials(request: RawRequest, dialect: Dialect, key: str | None) -> RawRequest:
@@ -99,7 +99,7 @@ def replace_credentials(request: RawRequest, dialect: Dialect, key: str | None) 
     if not placed:
         headers.append((dialect.key_header, f"{dialect.key_prefix}{key}"))
         changes.append(_credentials(dialect.key_header, None, "the provider's key"))
-    return replace(request, headers=tuple(headers), changes=(*request.changes, *changes))
+    return altered(request, headers=tuple(headers), changes=(*request.changes, *changes))
 
 
 def _credentials(name: str, before: str | None, after: str | None) -> Change:

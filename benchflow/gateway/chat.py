@@ -9,12 +9,13 @@ from typing import Any
 import orjson
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.chat_assembler import ChatAssembler, read_arguments
+from benchflow.gateway.chat_assembler import ChatAssembler, tool_uses
 from benchflow.gateway.json_text import append_item, read_json, replace_member
 from benchflow.gateway.message import (
     Change,
     Chunks,
     Message,
+    Messages,
     ModelAnswer,
     ModelRequest,
     RawRequest,
@@ -69,8 +70,8 @@ class Chat:
         options = body.get("stream_options")
         return ModelRequest(
             model=str(body.get("model") or ""),
-            messages=tuple(_messages(body["messages"])),
-            tools=tuple(_tools(body)),
+            messages=Messages([item for item in body["messages"] if isinstance(item, dict)], _message),
+            tools=_tools(body.get("tools")),
             tool_choice=_tool_choice(body),
             stream=body.get("stream") is True,
             include_usage=isinstance(options, dict) and options.get("include_usage") is True,
@@ -126,52 +127,35 @@ def _json_response(status: int, body: Any) -> RawResponse:
     return RawResponse(status=status, reason=HTTPStatus(status).phrase, headers=headers, chunks=Chunks([content]))
 
 
-def _messages(items: list[Any]) -> Iterator[Message]:
-    for item in items:
-        if not isinstance(item, dict):
-            continue
-        role = _ROLES.get(item.get("role", ""), "user")
-        texts = tuple(_texts(item.get("content")))
-        if role == "tool":
-            result = ToolResult(call_id=str(item.get("tool_call_id") or item.get("name") or ""), text="\n".join(texts))
-            yield Message(role="tool", tool_results=(result,))
-        else:
-            yield Message(role=role, texts=texts, tool_uses=tuple(_tool_uses(item.get("tool_calls"))))
+def _message(item: dict[str, Any]) -> Message:
+    role = _ROLES.get(str(item.get("role")), "user")
+    content = item.get("content")
+    texts = (content,) if isinstance(content, str) else _texts(content)
+    if role == "tool":
+        result = ToolResult(call_id=str(item.get("tool_call_id") or item.get("name") or ""), text="\n".join(texts))
+        return Message(role="tool", tool_results=(result,))
+    return Message(role=role, texts=texts, tool_uses=tool_uses(item.get("tool_calls")))
 
 
-def _texts(content: Any) -> Iterator[str]:
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, list):
-        for part in content:
-            if isinstance(part, str):
-                yield part
-            elif isinstance(part, dict) and isinstance(part.get("text"), str):
-                yield part["text"]
+def _texts(content: Any) -> tuple[str, ...]:
+    parts = content if isinstance(content, list) else ()
+    found = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return tuple(text for text in found if isinstance(text, str))
 
 
-def _tool_uses(calls: Any) -> Iterator[ToolUse]:
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            yield ToolUse(
-                id=str(call.get("id") or ""),
-                name=str(function.get("name") or ""),
-                arguments=read_arguments(function.get("arguments")),
-            )
-
-
-def _tools(body: Mapping[str, Any]) -> Iterator[ToolDefinition]:
-    tools = body.get("tools")
+def _tools(tools: Any) -> tuple[ToolDefinition, ...]:
+    found = []
     for tool in tools if isinstance(tools, list) else ():
-        definition = tool.get(tool.get("type"), tool) if isinstance(tool, dict) else None
+        definition = tool.get(str(tool.get("type")), tool) if isinstance(tool, dict) else None
         if isinstance(definition, dict) and definition.get("name"):
             parameters = definition.get("parameters")
-            yield ToolDefinition(
+            described = ToolDefinition(
                 name=str(definition["name"]),
                 description=str(definition.get("description") or ""),
                 parameters=parameters if isinstance(parameters, dict) else {},
             )
+            found.append(described)
+    return tuple(found)
 
 
 def _tool_choice(body: Mapping[str, Any]) -> str | None:

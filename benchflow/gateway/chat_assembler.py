@@ -77,7 +77,7 @@ def _read(body: Mapping[str, Any], *, error: str | None, complete: bool) -> Asse
         model=str(body["model"]) if body.get("model") else None,
         text=content if isinstance(content, str) else "",
         thought=_thought(message),
-        tool_calls=_tool_calls(message.get("tool_calls")),
+        tool_calls=tool_uses(message.get("tool_calls")),
         finish=_finish(body),
         tokens=_tokens(body.get("usage")),
         complete=complete,
@@ -96,8 +96,10 @@ class _Choice:
 
     def add(self, delta: Mapping[str, Any]) -> None:
         for key, value in delta.items():
-            if isinstance(value, str) and key != "role":
-                self.pieces.setdefault(key, []).append(value)
+            if key in self.pieces and isinstance(value, str):
+                self.pieces[key].append(value)
+            elif isinstance(value, str) and key != "role":
+                self.pieces[key] = [value]
             elif key == "tool_calls":
                 self._add_calls(value)
             elif isinstance(value, list) and isinstance(self.other.get(key), list):
@@ -158,27 +160,30 @@ class _Stream:
         if not isinstance(chunk, dict):
             return
         self.seen = True
-        if "error" in chunk or "choices" not in chunk:
-            self.error = self.error or _error(chunk)
         choices = chunk.pop("choices", None)
-        for key, value in chunk.items():
-            if value is not None:
-                self._top[key] = value
+        if chunk.keys() != self._top.keys() or chunk.get("usage"):
+            self._take_top(chunk, alone=choices is None)
         for item in choices if isinstance(choices, list) else ():
             if isinstance(item, dict):
                 self._add(item)
 
+    def _take_top(self, chunk: Mapping[str, Any], *, alone: bool) -> None:
+        """Take what stands beside the choices: most chunks have the same there as the first."""
+        if alone or "error" in chunk:
+            self.error = self.error or _error(chunk)
+        self._top.update({key: value for key, value in chunk.items() if value is not None or key not in self._top})
+
     def _add(self, item: Mapping[str, Any]) -> None:
-        index = item.get("index")
-        if not isinstance(index, int):
-            index = 0
-        choice = self._choices.get(index)
+        index, delta = item.get("index"), item.get("delta")
+        choice = self._choices.get(index) if isinstance(index, int) else self._choices.get(0)
         if choice is None:
-            choice = self._choices[index] = _Choice()
-        delta = item.get("delta", item.get("message"))
+            choice = self._choices[index if isinstance(index, int) else 0] = _Choice()
+        if delta is None:
+            delta = item.get("message")
         if isinstance(delta, dict):
             choice.add(delta)
-        choice.finish = item.get("finish_reason") or choice.finish
+        if item.get("finish_reason"):
+            choice.finish = item["finish_reason"]
 
     def body(self) -> dict[str, Any]:
         """Return what the server would have answered without streaming."""
@@ -189,8 +194,7 @@ class _Stream:
         return {**self._top, "object": "chat.completion", "choices": choices}
 
 
-def read_arguments(arguments: Any) -> Mapping[str, Any]:
-    """Read a tool call's arguments; empty where they are no JSON object."""
+def _arguments(arguments: Any) -> Mapping[str, Any]:
     if isinstance(arguments, str):
         try:
             arguments = read_json(arguments)
@@ -220,12 +224,15 @@ def _thought(message: Mapping[str, Any]) -> str:
     return next((thought for thought in thoughts if isinstance(thought, str) and thought), "")
 
 
-def _tool_calls(calls: Any) -> tuple[ToolUse, ...]:
+def tool_uses(calls: Any) -> tuple[ToolUse, ...]:
+    """Read the calls of an assistant's message."""
+    if not isinstance(calls, list):
+        return ()
     found = []
-    for call in calls if isinstance(calls, list) else ():
+    for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            name, arguments = str(function.get("name") or ""), read_arguments(function.get("arguments"))
+            name, arguments = str(function.get("name") or ""), _arguments(function.get("arguments"))
             found.append(ToolUse(id=str(call.get("id") or ""), name=name, arguments=arguments))
     return tuple(found)
 

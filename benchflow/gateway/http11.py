@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: request heads in, response heads and chunks out. Pure; knows nothing of models.
+"""HTTP/1.1 as bytes: heads of requests and responses, chunks, and where a body ends. Pure; knows nothing of models.
 
 Names, values and the order of headers are kept as they came: latin-1 stands for bytes, one character each.
 """
@@ -6,6 +6,7 @@ Names, values and the order of headers are kept as they came: latin-1 stands for
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from benchflow.gateway.message import Headers, find_header
 
@@ -26,10 +27,19 @@ HOP_BY_HOP = frozenset(
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
+CHUNK_LINE_LIMIT = 16 * 1024
+HEAD_LIMIT = 256 * 1024
+"""Bytes of a head; also how much is read ahead of what is needed."""
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[!-~\x80-\xff]*|\*) HTTP/1\.([01])")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\x00\r\n]*))?")
+_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
 _DIGITS = re.compile(r"[0-9]{1,18}")
+
+
+class BadResponse(ValueError):
+    """The bytes are no HTTP/1.1 response."""
 
 
 class BadRequest(ValueError):
@@ -77,6 +87,21 @@ class Head:
         return int(length)
 
 
+@dataclass(frozen=True, slots=True)
+class ResponseHead:
+    """The head of a response."""
+
+    status: int
+    reason: str
+    minor: int
+    headers: Headers
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the server takes another request on the same connection."""
+        return self.minor == 1 and "close" not in (find_header(self.headers, "connection") or "").lower()
+
+
 def parse_head(block: bytes) -> Head:
     """Read a request's head, its last empty line included. Raises BadRequest."""
     lines = block.strip(b"\r\n").split(b"\r\n")
@@ -85,31 +110,167 @@ def parse_head(block: bytes) -> Head:
         raise BadRequest(400, "not an HTTP/1.1 request line")
     method, target, minor = match.groups()
     path, _, query = target.decode("latin-1").partition("?")
-    return Head(method.decode("ascii"), path, query, int(minor), tuple(_fields(lines[1:])))
+    try:
+        return Head(method.decode("ascii"), path, query, int(minor), _fields(lines[1:]))
+    except ValueError as exc:
+        raise BadRequest(400, f"a header of the request is malformed: {exc}") from exc
 
 
-def _fields(lines: Sequence[bytes]) -> list[tuple[str, str]]:
+def parse_response_head(block: bytes) -> ResponseHead:
+    """Read a response's head, its last empty line included. Raises BadResponse."""
+    lines = block.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    match = _STATUS_LINE.fullmatch(lines[0])
+    if not match:
+        raise BadResponse(f"not an HTTP/1.1 status line: {lines[0][:80]!r}")
+    minor, status, reason = match.groups()
+    try:
+        return ResponseHead(int(status), (reason or b"").decode("latin-1"), int(minor), _fields(lines[1:]))
+    except ValueError as exc:
+        raise BadResponse(f"a header of the response is malformed: {exc}") from exc
+
+
+def _fields(lines: Sequence[bytes]) -> Headers:
     fields = []
     for line in lines:
         match = _FIELD.fullmatch(line)
         if not match:
-            raise BadRequest(400, "a header of the request is malformed")
+            raise ValueError(f"{line[:80]!r}")
         name, value = match.groups()
         fields.append((name.decode("ascii"), value.rstrip(b" \t").decode("latin-1")))
-    return fields
+    return tuple(fields)
 
 
 def chunk_size(line: bytes) -> int:
-    """Read the line before a chunk. Raises BadRequest."""
+    """Read the line before a chunk. Raises ValueError."""
     digits = line.partition(b";")[0].strip()
-    if not re.fullmatch(rb"[0-9a-fA-F]{1,15}", digits):
-        raise BadRequest(400, "a chunk of the request's body is malformed")
+    if not _CHUNK_SIZE.fullmatch(digits):
+        raise ValueError(f"not the size of a chunk: {line[:80]!r}")
     return int(digits, 16)
+
+
+class Framing(Protocol):
+    """Tells a body from what is around it, as bytes arrive."""
+
+    done: bool
+    """The body is complete."""
+    surplus: bool
+    """Bytes came after its end, which nobody asked for."""
+    ends_with_connection: bool
+    """The end of the connection is the end of the body, and no accident."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the bytes of the body among those that have arrived. Raises BadResponse."""
+        ...
+
+
+class Sized:
+    """A body of known length."""
+
+    ends_with_connection = False
+
+    def __init__(self, length: int) -> None:
+        self._left = length
+        self.done = length == 0
+        self.surplus = False
+
+    def feed(self, data: bytes) -> bytes:
+        self.surplus = len(data) > self._left
+        body = data[: self._left]
+        self._left -= len(body)
+        self.done = self._left == 0
+        return body
+
+
+class UntilClose:
+    """A body that ends with its connection."""
+
+    done = False
+    surplus = False
+    ends_with_connection = True
+
+    def feed(self, data: bytes) -> bytes:
+        return data
+
+
+class Chunked:
+    """A body in chunks."""
+
+    ends_with_connection = False
+
+    def __init__(self) -> None:
+        self.done = False
+        self.surplus = False
+        self._left = 0
+        """Bytes that the chunk under way still lacks."""
+        self._line_end = False
+        """The empty line after a chunk is still to come."""
+        self._trailers = False
+        self._rest = b""
+        """A line that has not come whole yet."""
+
+    def feed(self, data: bytes) -> bytes:
+        data, at, body = self._rest + data, 0, []
+        self._rest = b""
+        while at < len(data):
+            if self._left:
+                piece = data[at : at + self._left]
+                body.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                self._line_end = not self._left
+                continue
+            end = data.find(b"\r\n", at)
+            if end < 0 or self.done:
+                self._keep(data[at:])
+                break
+            self._take_line(data[at:end])
+            at = end + 2
+        return b"".join(body)
+
+    def _keep(self, rest: bytes) -> None:
+        self.surplus = self.done
+        self._rest = rest
+        if len(rest) > CHUNK_LINE_LIMIT:
+            raise BadResponse("a chunk of the response is malformed")
+
+    def _take_line(self, line: bytes) -> None:
+        if self._trailers:
+            self.done = not line
+        elif self._line_end:
+            self._line_end = False
+            if line:
+                raise BadResponse("a chunk of the response is longer than it says")
+        else:
+            try:
+                self._left = chunk_size(line)
+            except ValueError as exc:
+                raise BadResponse(f"a chunk of the response is malformed: {exc}") from exc
+            self._trailers = not self._left
+
+
+def framing_of(method: str, head: ResponseHead) -> Framing:
+    """Say how the body of a response ends. Raises BadResponse."""
+    if not has_body(method, head.status):
+        return Sized(0)
+    if (find_header(head.headers, "transfer-encoding") or "").lower().endswith("chunked"):
+        return Chunked()
+    length = find_header(head.headers, "content-length")
+    if length is None:
+        return UntilClose()
+    if not _DIGITS.fullmatch(length):
+        raise BadResponse(f"not a length: {length!r}")
+    return Sized(int(length))
 
 
 def has_body(method: str, status: int) -> bool:
     """Whether a response to `method` with this status has a body at all."""
     return method != "HEAD" and status >= 200 and status not in (204, 304)
+
+
+def write_request_head(method: str, target: str, headers: Headers) -> bytes:
+    """Write a request's head."""
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "\r\n"]
+    return "\r\n".join(lines).encode("latin-1")
 
 
 def write_head(status: int, reason: str, headers: Headers, extra: Headers) -> bytes:

@@ -14,6 +14,7 @@ import orjson
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError, TrialError
+from benchflow.gateway.altered import altered
 from benchflow.gateway.bodies import BodyStore, Stored, store_compressed
 from benchflow.gateway.classify import Quirks, TrialSoFar, Verdict, classify
 from benchflow.gateway.encoding import Undecodable, decode
@@ -88,7 +89,7 @@ class Ledger:
         self._priced_as = priced_as
         self._on_begin = on_begin
         self._on_exchange = on_exchange
-        self._bodies = BodyStore()
+        self._bodies = BodyStore(redactor)
         self._seq = 0
         self._turns = 0
         self._trial = TrialSoFar(
@@ -111,7 +112,9 @@ class Ledger:
         """Take a request in: give it its number and its role."""
         verdict = self._verdict(context)
         if verdict.role == "main" and context.parsed:
-            self._trial = replace(self._trial, tools=frozenset(tool.name for tool in context.parsed.tools))
+            tools = frozenset([tool.name for tool in context.parsed.tools])
+            if tools != self._trial.tools:
+                self._trial = replace(self._trial, tools=tools)
         stamp = self._clock.now()
         begun = ExchangeBegun(
             id=f"{context.trial[-8:]}-{context.attempt}-{self._seq}",
@@ -186,7 +189,7 @@ class Ledger:
             model_asked=asked,
             model_sent=sent,
             model_answered=answer.model,
-            answer=replace(answer, body=None),
+            answer=altered(answer, body=None),
             tokens=answer.tokens,
             cost=price(self._priced_as, (answer.model, sent), answer.tokens, begun.ts),
             changes=pending.sent.changes if pending.sent else (),
@@ -227,7 +230,7 @@ class Ledger:
         """Store the request's own bytes, unless they are compressed and a secret is, or may be, in them."""
         if request.header("content-encoding") and self._may_hide(request.body, request.headers):
             return {"withheld": "a secret is in the compressed body, or may be"}
-        return self._bodies.store(seq, self._redactor.redact(request.body))
+        return self._bodies.store(seq, request.body)
 
     def _store_response(self, raw: bytes, headers: Headers, body: Any) -> Stored:
         """Store the response's own bytes, unless a secret is in them where it cannot be replaced."""
@@ -274,7 +277,7 @@ def _assemble(pending: Pending, raw: bytes) -> Assembled:
     except Undecodable as exc:
         return Assembled(body=None, error=str(exc))
     answer = assembler.result()
-    return replace(answer, error=answer.error or pending.error)
+    return altered(answer, error=pending.error) if pending.error and not answer.error else answer
 
 
 def _json_or_none(raw: bytes) -> Any:

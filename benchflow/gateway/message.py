@@ -1,8 +1,8 @@
 """What goes through the gateway: raw requests and responses, what a dialect reads in them, what is recorded of them."""
 
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, overload
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
 
@@ -157,12 +157,40 @@ class Message:
     tool_results: tuple[ToolResult, ...] = ()
 
 
+class Messages(Sequence[Message]):
+    """The messages of a request, each read when it is asked for: there may be hundreds that nobody looks at."""
+
+    def __init__(self, items: Sequence[Any], read: Callable[[Any], Message]) -> None:
+        self._items = items
+        self._read = read
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Messages": ...
+    def __getitem__(self, index: int | slice) -> "Message | Messages":
+        if isinstance(index, slice):
+            return Messages(self._items[index], self._read)
+        return self._read(self._items[index])
+
+    def __iter__(self) -> Iterator[Message]:
+        return map(self._read, self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelRequest:
     """What a dialect reads in a generate request."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     tools: tuple[ToolDefinition, ...]
     tool_choice: str | None
     """`auto`, `none`, `required`, or the name of the one tool that is forced; None: not said."""

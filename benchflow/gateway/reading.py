@@ -1,8 +1,8 @@
 """What the gateway understands of a raw request before it does anything with it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from benchflow.gateway.altered import altered
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.encoding import decode
 from benchflow.gateway.message import ModelRequest, RawRequest, Route
@@ -14,7 +14,7 @@ def understand(request: RawRequest, context: TrialContext, dialects: Mapping[str
     for dialect in dialects.values():
         route = dialect.route(request.method, request.path)
         if route:
-            return replace(context, dialect=dialect, route=route, parsed=_parse(request, dialect, route))
+            return altered(context, dialect=dialect, route=route, parsed=_parse(request, dialect, route))
     return context
 
 
@@ -32,4 +32,4 @@ def plain(request: RawRequest) -> RawRequest:
     if not request.header("content-encoding"):
         return request
     headers = tuple((name, value) for name, value in request.headers if name.lower() != "content-encoding")
-    return replace(request, headers=headers, body=decode(request.body, request.headers))
+    return altered(request, headers=headers, body=decode(request.body, request.headers))

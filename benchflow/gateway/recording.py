@@ -1,8 +1,8 @@
 """Records what goes by: wraps an upstream, watches beside the stream, and changes nothing."""
 
-from dataclasses import replace
 from typing import Self
 
+from benchflow.gateway.altered import altered
 from benchflow.gateway.changing import answer_error
 from benchflow.gateway.ledger import Ledger, Pending
 from benchflow.gateway.message import Body, End, RawRequest, RawResponse, UpstreamCut
@@ -27,7 +27,7 @@ class Recording:
         def on_sent(sent: RawRequest) -> None:
             pending.sent = sent
 
-        context = replace(context, role=pending.begun.role, on_sent=on_sent)
+        context = altered(context, role=pending.begun.role, on_sent=on_sent)
         try:
             response = await self._upstream.send(request, context)
         except UpstreamCut as cut:
@@ -40,7 +40,7 @@ class Recording:
         if response.unplayable:
             self._ledger.unplayable(response.unplayable)
         pending.response = response
-        return replace(response, chunks=_Watched(response.chunks, pending, self._ledger))
+        return altered(response, chunks=_Watched(response.chunks, pending, self._ledger))
 
     def _unreachable(self, request: RawRequest, context: TrialContext, reason: str) -> RawResponse:
         message = f"the upstream {self.name} did not answer: {reason}"

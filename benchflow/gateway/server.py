@@ -13,6 +13,7 @@ from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.dialects import DIALECTS
 from benchflow.gateway.http11 import (
     CONTINUE,
+    HEAD_LIMIT,
     LAST_CHUNK,
     BadRequest,
     Head,
@@ -26,8 +27,6 @@ from benchflow.gateway.message import Headers, RawRequest, RawResponse, Upstream
 from benchflow.gateway.reading import understand
 from benchflow.gateway.upstream import TrialContext, Upstream
 
-HEAD_LIMIT = 256 * 1024
-"""Bytes of a request's head; also how much is read ahead of what is needed."""
 BACKLOG = 1024
 
 
@@ -130,6 +129,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        _send_at_once(transport.get_extra_info("socket"))
         self._reader.set_transport(transport)
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._server.joined(self)
@@ -205,20 +205,20 @@ class _Connection(asyncio.Protocol):
             self._transport.write(CONTINUE)
         if length is not None:
             return await self._reader.readexactly(length) if length else b""
+        try:
+            return await self._read_chunks()
+        except (ValueError, asyncio.LimitOverrunError) as exc:
+            raise BadRequest(400, "a chunk of the request's body is malformed") from exc
+
+    async def _read_chunks(self) -> bytes:
         chunks = []
-        while size := chunk_size(await self._read_line()):
+        while size := chunk_size(await self._reader.readuntil(b"\r\n")):
             chunks.append(await self._reader.readexactly(size))
             if await self._reader.readexactly(2) != b"\r\n":
-                raise BadRequest(400, "a chunk of the request's body is malformed")
-        while await self._read_line() != b"\r\n":
+                raise ValueError("a chunk is longer than it says")
+        while await self._reader.readuntil(b"\r\n") != b"\r\n":
             pass  # trailers concern the connection alone
         return b"".join(chunks)
-
-    async def _read_line(self) -> bytes:
-        try:
-            return await self._reader.readuntil(b"\r\n")
-        except asyncio.LimitOverrunError as exc:
-            raise BadRequest(400, "a chunk of the request's body is malformed") from exc
 
     async def _write(self, head: Head, response: RawResponse) -> bool:
         """Write the response. Return whether the connection can be used again."""
@@ -258,3 +258,9 @@ class _Connection(asyncio.Protocol):
         headers = (("Content-Type", "text/plain"), ("Content-Length", str(len(text))))
         reason = HTTPStatus(error.status).phrase
         self._transport.write(write_head(error.status, reason, headers, (("Connection", "close"),)) + text)
+
+
+def _send_at_once(sock: socket.socket) -> None:
+    """Let no small write wait for an acknowledgement. asyncio does it for the listening sockets that it made itself."""
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

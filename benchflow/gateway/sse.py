@@ -12,10 +12,13 @@ def event_data(stream: bytes) -> Iterator[bytes]:
     """
     if b"\r" in stream:
         stream = b"\n".join(stream.splitlines())  # of bytes: at \\n, \\r and \\r\\n alone, as the standard says
-    for event in stream.removeprefix(BYTE_ORDER_MARK).split(b"\n\n"):
-        if event.startswith(b"data: ") and b"\n" not in event:
-            yield event[6:]
-            continue
+    stream = stream.removeprefix(BYTE_ORDER_MARK)
+    if stream.startswith(b"data: ") and stream.endswith(b"\n\n"):
+        plain = stream[6:-2].split(b"\n\ndata: ")
+        if stream.count(b"\n") == 2 * len(plain):  # nothing but data of one line each, as most streams are
+            yield from plain
+            return
+    for event in stream.split(b"\n\n"):
         data = [_data(line) for line in event.split(b"\n") if line.startswith(b"data:") or line == b"data"]
         if data:
             yield b"\n".join(data)
