@@ -258,6 +258,18 @@ async def test_step_that_fails_twice_ends_the_work_with_its_failure(result: str,
     assert agent.responses[-1].unplayable is None
 
 
+async def test_step_whose_output_the_agent_cut_is_not_done_again(tmp_path: Path) -> None:
+    def cutting(arguments: Any, folder: Path) -> str:
+        return run(["bash", "-c", arguments["command"]], folder)[:100] + "\n[output truncated]"
+
+    solution = Solution(steps=(RunStep(run="echo x >> once; seq 1000"), RunStep(run="cat once")), answer="Done.")
+    tools = {"bash": (BASH[0], cutting)}
+    agent = ToolAgent(folder=tmp_path, upstream=Oracle(), context=replace(CONTEXT, solution=solution), tools=tools)
+
+    assert await agent.prompt(PROMPT) == "Done."
+    assert (tmp_path / "once").read_text() == "x\n"
+
+
 async def test_run_without_a_shell_is_said_to_be_unplayable(tmp_path: Path) -> None:
     agent = ToolAgent(folder=tmp_path, upstream=Oracle(), context=CONTEXT, tools={"Write": WRITE_ABSOLUTE})
 

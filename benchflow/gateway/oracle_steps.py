@@ -38,6 +38,8 @@ _REFUSED = re.compile(
 )
 """What a short result of a tool that failed has in it."""
 _SHORT = 2_000
+_SHORTENED = re.compile(r"\b(truncated|omitted|abbreviated)\b", re.IGNORECASE)
+"""Stands where an agent has cut an output, perhaps with the mark at its end: to do the step again could do harm."""
 
 
 def command_of(step: Step, number: int) -> str:
@@ -133,7 +135,8 @@ def _of_result(result: ToolResult, call: tuple[int, bool] | None) -> Iterator[_O
         yield from marked
         return
     number, is_command = call
-    yield _Outcome(number, not is_command and not _reads_as_failure(result), result.text)
+    passed = bool(_SHORTENED.search(result.text)) if is_command else not _reads_as_failure(result)
+    yield _Outcome(number, passed, result.text)
 
 
 def _of_marks(text: str) -> Iterator[_Outcome]:
