@@ -13,6 +13,7 @@ from benchflow.contracts import CostBreakdown, TokenBreakdown
 from benchflow.gateway.bodies import BodyStore, store_compressed
 from benchflow.gateway.exchanges import Recorded, write_line
 from benchflow.gateway.message import Assembled, Exchange, RawRequest, Role
+from benchflow.redact import Redactor
 
 TOKENS = TokenBreakdown.of(input=100, output=10)
 """What an exchange uses, where a test does not say."""
@@ -39,7 +40,7 @@ class TryLogs:
         self._frames = 0
         self._exchanges = 0
         self._turns = 0
-        self._bodies = BodyStore()
+        self._bodies = BodyStore(Redactor([]))
         self._messages: list[dict[str, Any]] = [{"role": "user", "content": "do it"}]
 
     def sent(self, ms: float, frame: dict[str, Any]) -> None:
