@@ -1,6 +1,7 @@
 """Sends requests over kept HTTP/1.1 connections, byte for byte, without an HTTP library. Knows nothing of models."""
 
 import asyncio
+import os
 import ssl
 import time
 from base64 import b64encode
@@ -116,7 +117,7 @@ class HttpClient:
                 f"no connection to {origin.host}:{origin.port} in {self._patience.connect_s:g} s"
             ) from exc
         except OSError as exc:
-            raise UpstreamCut(f"cannot connect to {origin.host}:{origin.port}: {exc.strerror or exc}") from exc
+            raise UpstreamCut(f"cannot connect to {origin.host}:{origin.port}: {_words(exc)}") from exc
 
     def _keep_opened(self, opening: "asyncio.Task[_Connection]") -> None:
         if not opening.cancelled() and not opening.exception():
@@ -260,7 +261,14 @@ def _told(server: str) -> Iterator[None]:
     except BadResponse as exc:
         raise UpstreamCut(f"{server} did not answer in HTTP/1.1: {exc}") from exc
     except OSError as exc:
-        raise UpstreamCut(f"the connection to {server} broke: {exc.strerror or exc}") from exc
+        raise UpstreamCut(f"the connection to {server} broke: {_words(exc)}") from exc
+
+
+def _words(error: OSError) -> str:
+    """Say what went wrong; asyncio puts words of its own in the place of the system's."""
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 def _origin(place: SplitResult) -> Origin:
