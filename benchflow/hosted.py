@@ -281,11 +281,12 @@ class HostedSession:
             return Fault(code=failure.code, message=str(failure))
         if failure is not None:
             raise failure
-        return exchange_fault(self._tap.exchanges, require_capture=self._equipment.require_capture)
+        return exchange_fault(self._exchanges, require_capture=self._equipment.require_capture)
 
     @property
     def _exchanges(self) -> list[Exchange]:
-        return self._tap.exchanges if self._tap else []
+        """What the agent asked of its model; lists of models and probes are on record, but are none of that."""
+        return [exchange for exchange in self._tap.exchanges if exchange.kind == "generate"] if self._tap else []
 
     def _log(self, name: str) -> LogFile:
         return LogFile(self._params.folder / name, self._equipment.redactor)
