@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchflow.clock import Clock
 from benchflow.contracts import CreateSessionParams
-from benchflow.gateway.gateway import Gateway, find_dialect
+from benchflow.gateway.gateway import Gateway
 from benchflow.install import Install
 from benchflow.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.manifest import Manifest
@@ -53,9 +53,8 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
     folders.tmp.mkdir()
     inside = kit.sandbox.inside(folders)
     socket = kit.sandbox.socket("tcp", GATEWAY_PORT, kit.network)
-    dialect = find_dialect(kit.manifest.api_protocol or DEFAULT_DIALECT)
     values = LaunchValues(
-        base_url=f"http://127.0.0.1:{socket.port}{dialect.base_path}",
+        base_url=kit.gateway.base_url(kit.manifest.api_protocol or DEFAULT_DIALECT, f"127.0.0.1:{socket.port}"),
         api_key=f"sk-benchflow-{secrets.token_hex(16)}",
         model=params.model,
         provider=kit.provider_name,

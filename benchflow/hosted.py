@@ -277,10 +277,8 @@ class HostedSession:
         if self._tap is None or not self._prompts:
             return None
         failure = self._tap.failure
-        if isinstance(failure, TrialError):
-            return Fault(code=failure.code, message=str(failure))
         if failure is not None:
-            raise failure
+            return Fault(code=failure.code, message=str(failure))
         return exchange_fault(self._exchanges, require_capture=self._equipment.require_capture)
 
     @property

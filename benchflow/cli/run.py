@@ -6,11 +6,7 @@ from typing import Annotated
 
 import typer
 
-
-class SandboxWish(StrEnum):
-    auto = "auto"
-    bubblewrap = "bubblewrap"
-    process = "process"
+from benchflow.cli.options import SandboxWish
 
 
 class KeepWish(StrEnum):

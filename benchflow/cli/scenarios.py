@@ -1,22 +1,17 @@
 """`benchflow scenarios`: what there is to run, what is in one, whether they measure anything, and a new one."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from benchflow.cli.options import SandboxWish
 
 if TYPE_CHECKING:
     from benchflow.prove import Proof
     from benchflow.scenario import Scenario
 
 SandboxName = Literal["auto", "bubblewrap", "process"]
-
-
-class SandboxWish(StrEnum):
-    auto = "auto"
-    bubblewrap = "bubblewrap"
-    process = "process"
 
 
 Names = Annotated[
