@@ -15,18 +15,18 @@ from typing import Any
 import anyio.to_thread
 
 from benchflow.errors import InputError, TrialError
-from benchflow.home import Home
-from benchflow.install_env import install_environment, registry_secrets, registry_settings
-from benchflow.install_line import InstallLine, OnLine, run_line
-from benchflow.locked import locked
+from benchflow.installing.env import install_environment, registry_secrets, registry_settings
+from benchflow.installing.line import InstallLine, OnLine, run_line
+from benchflow.installing.needs import needed_folders
+from benchflow.installing.provision import provide_runtimes, provide_tools
+from benchflow.installing.runtimes import SYSTEM_PATH, Runtime, own_folders
 from benchflow.log import LogFile
+from benchflow.machine.home import Home
+from benchflow.machine.locked import locked
 from benchflow.manifest import Manifest
-from benchflow.needs import needed_folders
-from benchflow.provision import provide_runtimes, provide_tools
 from benchflow.redact import Redactor
-from benchflow.runtimes import SYSTEM_PATH, Runtime, own_folders
 from benchflow.sandbox.interface import Bind, Sandbox
-from benchflow.snapshot import remove_tree
+from benchflow.workspaces.snapshot import remove_tree
 
 SCHEMA = 1
 """Version of the record of an install; where another stands, it is made anew."""

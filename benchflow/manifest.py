@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, StrictBool, field_validator
 
 from benchflow.errors import InputError
+from benchflow.installing.versions import Constraint
+from benchflow.manifests.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.model import StrictModel, parse, suggest, wrong
-from benchflow.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
 from benchflow.tiers import UNMEASURED, ClaimedTier, Measurement
-from benchflow.versions import Constraint
 
 CONTRACT = (1, 1)
 """Major and minor of the contract that this version of BenchFlow knows."""

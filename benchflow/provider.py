@@ -13,10 +13,10 @@ from benchflow.contracts import (
     SessionHandle,
     SessionTrace,
 )
-from benchflow.equipment import Equipment
-from benchflow.hosted import HostedSession
+from benchflow.hosting.equipment import Equipment
+from benchflow.hosting.hosted import HostedSession
 from benchflow.trace import export_trace
-from benchflow.workspace import Workspace
+from benchflow.workspaces.workspace import Workspace
 
 SMALL_BYTES = 100_000
 """Logs of less than this are read in a millisecond."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchflow.errors import InputError
-from benchflow.home import Home
-from benchflow.levels import Claim, Entry, FolderLevel, Level, Problem
+from benchflow.machine.home import Home
 from benchflow.manifest import Manifest, load_manifest, manifest_of_code
+from benchflow.manifests.levels import Claim, Entry, FolderLevel, Level, Problem
 
 ENTRY_POINTS = "benchflow.agents"
 """The entry point group of packages that bring agents: a module, or a callable, that calls `register_agent`."""

@@ -15,8 +15,8 @@ from benchflow.contracts import Limits
 from benchflow.errors import InputError
 from benchflow.model import parse, suggest
 from benchflow.scenario_file import RunStep, ScenarioText, Solution, Tools, WriteStep
-from benchflow.snapshot import BYTECODE
 from benchflow.strict import read_toml
+from benchflow.workspaces.snapshot import BYTECODE
 
 __all__ = ["RunStep", "Scenario", "Solution", "Tools", "WriteStep", "find_scenarios", "load_scenario"]
 

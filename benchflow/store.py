@@ -11,7 +11,7 @@ from typing import Any, Literal
 import orjson
 
 from benchflow.errors import InputError
-from benchflow.liveness import is_claimed
+from benchflow.machine.liveness import is_claimed
 from benchflow.row import ProfileRow, read_rows
 
 DEFAULT_FOLDER = Path("runs")

@@ -25,9 +25,9 @@ import orjson
 
 from benchflow.contracts import Event, SessionTrace, TokenBreakdown, ToolCallRecord, TraceSummary, Turn
 from benchflow.gateway.message import Exchange
-from benchflow.trace_match import AskedCall, match_calls
-from benchflow.trace_tools import ToolCall, ToolLedger, breakdown
-from benchflow.trajectory import Trajectory
+from benchflow.trajectories.match import AskedCall, match_calls
+from benchflow.trajectories.tools import ToolCall, ToolLedger, breakdown
+from benchflow.trajectories.trajectory import Trajectory
 
 EVENT_LOG = "events.jsonl"
 _WRITE_BYTES = 1 << 16

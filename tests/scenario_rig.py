@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchflow.commands import CommandResult, fresh_folders, run_command
 from benchflow.contracts import ScorerContext, ScorerResult, SessionTrace
 from benchflow.errors import TrialError
-from benchflow.home import Home
+from benchflow.machine.home import Home
 from benchflow.sandbox.interface import LaunchSpec, Sandbox, SandboxedProcess
 from benchflow.sandbox.process import ProcessSandbox
 from benchflow.scenario import Scenario, load_scenario
 from benchflow.scorers.checks import ChecksScorer
-from benchflow.toolchain import Toolchains
-from benchflow.workspace import Workspace, prepare_workspace
+from benchflow.workspaces.commands import CommandResult, fresh_folders, run_command
+from benchflow.workspaces.toolchain import Toolchains
+from benchflow.workspaces.workspace import Workspace, prepare_workspace
 
 HEAD = 'schema_version = 1\nid = "sample"\nname = "Sample"\nprompt = "Do it."\n'
 ONE_CHECK = '[[checks]]\nkind = "file_exists"\npath = "done.txt"\n'

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchflow.doctor import Line, Program, can_run, examine
+from benchflow.machine.doctor import Line, Program, can_run, examine
 from benchflow.report.machine import print_lines
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from stored import make_row, write_run
 
-from benchflow.disk import folder_bytes
-from benchflow.home import Home
-from benchflow.liveness import claim, is_claimed, owner_lives, release
-from benchflow.reclaim import Garbage, Survey, current_installs, find_garbage, remove
+from benchflow.machine.disk import folder_bytes
+from benchflow.machine.home import Home
+from benchflow.machine.liveness import claim, is_claimed, owner_lives, release
+from benchflow.machine.reclaim import Garbage, Survey, current_installs, find_garbage, remove
 from benchflow.store import Store
 
 CURRENT = {"mini-aaaaaaaaaaaa"}
@@ -40,7 +40,7 @@ def make_install(root: Path, name: str, *, finished: bool = True, used: float | 
 def abandon(folder: Path) -> None:
     """Claim a folder for a process that is dead."""
     folder.mkdir(parents=True)
-    code = "import sys, pathlib; from benchflow.liveness import claim; claim(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from benchflow.machine.liveness import claim; claim(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
 
 

@@ -10,16 +10,16 @@ import anyio
 import pytest
 
 from benchflow.errors import InputError, TrialError
-from benchflow.home import Home
 from benchflow.install import Install, Place, ensure_installed
-from benchflow.install_env import registry_secrets, registry_settings
-from benchflow.locked import locked
+from benchflow.installing.env import registry_secrets, registry_settings
+from benchflow.installing.needs import needed_folders
+from benchflow.installing.runtimes import find_node, find_python, folders_behind, how_to_get, own_folders
+from benchflow.installing.versions import Constraint
+from benchflow.machine.home import Home
+from benchflow.machine.locked import locked
 from benchflow.manifest import Manifest, load_manifest, manifest_of_code
-from benchflow.needs import needed_folders
-from benchflow.runtimes import find_node, find_python, folders_behind, how_to_get, own_folders
+from benchflow.manifests.unregistered import manifest_of_command
 from benchflow.sandbox.process import ProcessSandbox
-from benchflow.unregistered import manifest_of_command
-from benchflow.versions import Constraint
 
 TIME_LIMIT_S = 60
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchflow.errors import InputError
-from benchflow.launch import (
+from benchflow.hosting.launch import (
     LaunchValues,
     acp_model,
     agent_environment,

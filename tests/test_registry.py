@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from benchflow.errors import InputError
-from benchflow.levels import Entry
+from benchflow.manifests.levels import Entry
+from benchflow.manifests.unregistered import manifest_of_command
 from benchflow.registry import Registry, register_agent
-from benchflow.unregistered import manifest_of_command
 
 
 def put(folder: Path, name: str, *lines: str, in_folder: str | None = None) -> Path:

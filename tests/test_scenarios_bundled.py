@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sandboxes import entered
 
-from benchflow.home import Home
-from benchflow.prove import Proof, prove
+from benchflow.authoring.prove import Proof, prove
+from benchflow.machine.home import Home
 from benchflow.scenario import BUNDLED, Scenario, find_scenarios
-from benchflow.toolchain import Toolchains
+from benchflow.workspaces.toolchain import Toolchains
 
 SCENARIOS = {scenario.id: scenario for scenario in find_scenarios(["all"])}
 

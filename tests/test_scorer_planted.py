@@ -10,7 +10,7 @@ import pytest
 from sandboxes import BOTH, entered
 from scenario_rig import Rig, check, make_rig
 
-from benchflow.home import Home
+from benchflow.machine.home import Home
 
 WRONG = "def double(n):\n    return n + 1 \n"
 RIGHT = "def double(n):\n    return n * 2 \n"

@@ -9,7 +9,7 @@ from trials import Asked, TryLogs, two_turns
 
 from benchflow.contracts import Event, ScorerCheckResult, TimingBreakdown
 from benchflow.errors import InputError
-from benchflow.liveness import claim
+from benchflow.machine.liveness import claim
 from benchflow.report.follow import EventPrinter, follow
 from benchflow.report.trial import TrialView, view_trial
 from benchflow.report.trial_console import print_trial

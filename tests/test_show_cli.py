@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from benchflow.cli import app
 from benchflow.errors import InputError
-from benchflow.liveness import claim
+from benchflow.machine.liveness import claim
 
 KEY = make_row().trial
 

@@ -9,9 +9,9 @@ from sandboxes import BOTH, entered
 from scenario_rig import ONE_CHECK, make_rig
 
 from benchflow.errors import InputError
-from benchflow.home import Home
+from benchflow.machine.home import Home
 from benchflow.scenario import Tools
-from benchflow.toolchain import Toolchains
+from benchflow.workspaces.toolchain import Toolchains
 
 REPORT = "python3 -c 'import sys; print(sys.prefix, sys.version_info[:2], [p for p in sys.path if \"-packages\" in p])'"
 

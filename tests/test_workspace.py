@@ -10,11 +10,11 @@ from sandboxes import BOTH, entered
 from scenario_rig import ONE_CHECK, BrokenSandbox, make_rig, write_scenario
 
 from benchflow.errors import InputError, TrialError
-from benchflow.home import Home
+from benchflow.machine.home import Home
 from benchflow.scenario import load_scenario
-from benchflow.snapshot import copy_tree, take_snapshot
-from benchflow.toolchain import Toolchains
-from benchflow.workspace import Workspace, prepare_workspace
+from benchflow.workspaces.snapshot import copy_tree, take_snapshot
+from benchflow.workspaces.toolchain import Toolchains
+from benchflow.workspaces.workspace import Workspace, prepare_workspace
 
 
 def opened(path: Path) -> Workspace:

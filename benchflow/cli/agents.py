@@ -47,8 +47,8 @@ def show_command(
     """Show one agent: how it is installed, started and routed, and what is measured of it."""
     import os
 
-    from benchflow.home import Home
     from benchflow.install import Place
+    from benchflow.machine.home import Home
     from benchflow.manifest import Manifest
     from benchflow.registry import Registry
     from benchflow.report.agents import Installed, describe_whole, print_one

@@ -19,7 +19,7 @@ def command(
 
     import anyio
 
-    from benchflow.doctor import can_run, examine
+    from benchflow.machine.doctor import can_run, examine
     from benchflow.report.terminal import open_console, print_json
 
     lines = anyio.run(partial(examine, os.environ, out=out, network=network))

@@ -27,8 +27,8 @@ def command(
     """
     import os
 
-    from benchflow.home import Home
-    from benchflow.reclaim import Removal, current_installs, find_garbage, remove
+    from benchflow.machine.home import Home
+    from benchflow.machine.reclaim import Removal, current_installs, find_garbage, remove
     from benchflow.report.removals import print_removals, removals_value
     from benchflow.report.terminal import open_console, print_json
     from benchflow.store import Store

@@ -8,7 +8,7 @@ import typer
 from benchflow.cli.options import SandboxWish
 
 if TYPE_CHECKING:
-    from benchflow.prove import Proof
+    from benchflow.authoring.prove import Proof
     from benchflow.scenario import Scenario
 
 SandboxName = Literal["auto", "bubblewrap", "process"]
@@ -101,8 +101,8 @@ def check_command(
 async def _prove(scenarios: "list[Scenario]", wish: SandboxName, repetitions: int, concurrency: int) -> "list[Proof]":
     import os
 
-    from benchflow.home import Home
-    from benchflow.prove import prove_all
+    from benchflow.authoring.prove import prove_all
+    from benchflow.machine.home import Home
     from benchflow.sandbox.choose import choose_sandbox
 
     def say(proof: "Proof") -> None:
@@ -127,7 +127,7 @@ def new_command(
     folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder is made.")] = Path("scenarios"),
 ) -> None:
     """Make a small scenario that is complete and passes `benchflow scenarios check`, to be changed into your own."""
-    from benchflow.scaffold import make_scenario
+    from benchflow.authoring.scaffold import make_scenario
 
     made = make_scenario(identifier, folder)
     typer.echo(made)

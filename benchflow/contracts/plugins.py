@@ -13,7 +13,7 @@ from benchflow.contracts.verdict import ScorerContext, ScorerResult
 if TYPE_CHECKING:
     from benchflow.row import ProfileRow
     from benchflow.scenario import Scenario
-    from benchflow.workspace import Workspace
+    from benchflow.workspaces.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)

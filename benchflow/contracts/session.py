@@ -19,8 +19,8 @@ from benchflow.errors import ErrorCode
 if TYPE_CHECKING:
     from benchflow.contracts.plugins import EventObserver
     from benchflow.scenario_file import Solution
-    from benchflow.toolchain import Toolchain
-    from benchflow.workspace import Workspace
+    from benchflow.workspaces.toolchain import Toolchain
+    from benchflow.workspaces.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)

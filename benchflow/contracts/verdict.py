@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow.contracts.trace import SessionTrace
 
 if TYPE_CHECKING:
-    from benchflow.workspace import Workspace
+    from benchflow.workspaces.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchflow.levels import Entry
 from benchflow.manifest import Manifest
+from benchflow.manifests.levels import Entry
 from benchflow.report.text import block, one_line
 
 if TYPE_CHECKING:

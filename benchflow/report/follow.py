@@ -14,7 +14,7 @@ from benchflow.report import numbers
 from benchflow.report.text import one_line, sanitize, tail
 from benchflow.session.projection import Projection
 from benchflow.store import ACP_LOG, EXCHANGE_LOG, StoredRun
-from benchflow.trajectory import Moment, Trajectory, exchange_moments
+from benchflow.trajectories.trajectory import Moment, Trajectory, exchange_moments
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from benchflow.doctor import Line
+from benchflow.machine.doctor import Line
 from benchflow.report.text import one_line
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchflow.reclaim import Removal
+from benchflow.machine.reclaim import Removal
 from benchflow.report.numbers import size
 from benchflow.report.text import one_line
 

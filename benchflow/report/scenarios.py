@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from benchflow.prove import Proof
+    from benchflow.authoring.prove import Proof
 
 
 def describe(scenario: Scenario) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from benchflow.gateway.message import Exchange
 from benchflow.row import ProfileRow
 from benchflow.store import StoredRun, StoredTrial, read_result
 from benchflow.trace import find_tool_calls
-from benchflow.trace_tools import ToolCall
-from benchflow.trajectory import Trajectory
+from benchflow.trajectories.tools import ToolCall
+from benchflow.trajectories.trajectory import Trajectory
 
 State = Literal["running", "ended", "interrupted"]
 

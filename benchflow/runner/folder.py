@@ -11,8 +11,8 @@ import orjson
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError
-from benchflow.liveness import claim, release
 from benchflow.log import LogFile
+from benchflow.machine.liveness import claim, release
 from benchflow.redact import Redactor
 from benchflow.row import ProfileRow
 from benchflow.runner.plan import plain_name

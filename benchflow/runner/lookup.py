@@ -6,15 +6,15 @@ from pathlib import Path
 
 from benchflow.contracts import Limits
 from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
-from benchflow.home import Home
-from benchflow.launch import required_values
+from benchflow.hosting.launch import required_values
+from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
+from benchflow.manifests.unregistered import manifest_of_command
 from benchflow.registry import Registry
 from benchflow.runner.plan import Cell, Trial, make_plan
 from benchflow.runner.request import RunRequest
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario, find_scenarios
-from benchflow.unregistered import manifest_of_command
 
 
 @dataclass(frozen=True, kw_only=True)

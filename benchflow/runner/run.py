@@ -11,8 +11,8 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.contracts import Event
-from benchflow.equipment import Equipment
 from benchflow.gateway.gateway import Gateway
+from benchflow.hosting.equipment import Equipment
 from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
@@ -33,7 +33,7 @@ from benchflow.sandbox.interface import Sandbox
 from benchflow.sandbox.process import ProcessSandbox
 from benchflow.scenario import BUNDLED
 from benchflow.scorers.checks import ChecksScorer
-from benchflow.toolchain import Toolchains
+from benchflow.workspaces.toolchain import Toolchains
 
 Say = Callable[[str], None]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from benchflow.liveness import claim
+from benchflow.machine.liveness import claim
 from benchflow.runner.plan import Trial
 from benchflow.sandbox.interface import Sandbox
-from benchflow.snapshot import remove_tree
-from benchflow.toolchain import Toolchains
-from benchflow.workspace import Workspace, prepare_workspace
+from benchflow.workspaces.snapshot import remove_tree
+from benchflow.workspaces.toolchain import Toolchains
+from benchflow.workspaces.workspace import Workspace, prepare_workspace
 
 
 class Scratch:

@@ -37,8 +37,8 @@ from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import Trial
 from benchflow.stopwatch import Stopwatch
-from benchflow.toolchain import Toolchains
-from benchflow.workspace import Workspace
+from benchflow.workspaces.toolchain import Toolchains
+from benchflow.workspaces.workspace import Workspace
 
 Keep = Literal["always", "failed", "never"]
 

@@ -9,7 +9,7 @@ from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario
 from benchflow.scorers.execute import execute
 from benchflow.scorers.inspect import Finding, as_result, inspect
-from benchflow.toolchain import Toolchains
+from benchflow.workspaces.toolchain import Toolchains
 
 
 class ChecksScorer:

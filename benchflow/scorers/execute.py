@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio.to_thread
 
 from benchflow.checks import Command
-from benchflow.commands import CommandResult, fresh_folders, run_command
 from benchflow.sandbox.interface import Bind, Folders, Sandbox
 from benchflow.scorers.inspect import ACTUAL_KEPT, Finding
-from benchflow.toolchain import Toolchain
-from benchflow.workspace import Workspace
+from benchflow.workspaces.commands import CommandResult, fresh_folders, run_command
+from benchflow.workspaces.toolchain import Toolchain
+from benchflow.workspaces.workspace import Workspace
 
 HARNESS = Path(__file__).parent / "harness"
 """Python modules that commands of checks can import."""

@@ -21,7 +21,7 @@ from benchflow.checks import (
     query_parts,
 )
 from benchflow.contracts import ScorerCheckResult, ScorerContext, SessionTrace
-from benchflow.workspace import Workspace
+from benchflow.workspaces.workspace import Workspace
 
 ACTUAL_KEPT = 4_000
 """Characters of what was found that go into a result."""

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchflow.home import Home
+from benchflow.machine.home import Home
 
 _PASSED = frozenset(
     {

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchflow.disk import folder_bytes
-from benchflow.home import Home
 from benchflow.install import Place
-from benchflow.liveness import owner_lives
+from benchflow.machine.disk import folder_bytes
+from benchflow.machine.home import Home
+from benchflow.machine.liveness import owner_lives
 from benchflow.manifest import Manifest
 from benchflow.registry import Registry
-from benchflow.snapshot import remove_tree
 from benchflow.store import Store
+from benchflow.workspaces.snapshot import remove_tree
 
 Kind = Literal["scratch", "install", "tools", "cache", "workspace"]
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from benchflow.runtimes import Runtime, folders_behind, is_of_system, outermost
+from benchflow.installing.runtimes import Runtime, folders_behind, is_of_system, outermost
 
 _SHEBANG_LIMIT = 256
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchflow.trace_tools import ToolCall
+from benchflow.trajectories.tools import ToolCall
 
 _SHORTEST_ID = 6
 """A shorter id is found within another by chance."""

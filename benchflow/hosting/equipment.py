@@ -9,8 +9,8 @@ from pathlib import Path
 from benchflow.clock import Clock
 from benchflow.contracts import CreateSessionParams
 from benchflow.gateway.gateway import Gateway
+from benchflow.hosting.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.install import Install
-from benchflow.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.manifest import Manifest
 from benchflow.redact import Redactor
 from benchflow.sandbox.interface import Folders, LaunchSpec, Network, Sandbox

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from benchflow.home import Home
-from benchflow.versions import Constraint
+from benchflow.installing.versions import Constraint
+from benchflow.machine.home import Home
 
 PROBE_TIMEOUT_S = 20
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin")
@@ -107,7 +107,7 @@ def how_to_get(name: str, wanted: str) -> str:
 @cache
 def own_folders() -> list[Path]:
     """Return what a process must see to run modules of BenchFlow with the interpreter that BenchFlow runs on."""
-    package = Path(__file__).parent
+    package = Path(__file__).parent.parent
     prefixes = [Path(sys.prefix), *folders_behind(Path(sys.executable))]
     beside = [] if any(package.is_relative_to(prefix) for prefix in prefixes) else [package]
     return outermost(path for path in (*prefixes, *beside) if not is_of_system(path))

@@ -15,12 +15,12 @@ import anyio
 import anyio.to_thread
 
 from benchflow import __version__
-from benchflow.disk import folder_bytes
-from benchflow.home import Home
+from benchflow.installing.runtimes import find_node, find_python, how_to_get
+from benchflow.installing.versions import Constraint
+from benchflow.machine.disk import folder_bytes
+from benchflow.machine.home import Home
 from benchflow.report.numbers import size
-from benchflow.runtimes import find_node, find_python, how_to_get
 from benchflow.sandbox.choose import diagnose
-from benchflow.versions import Constraint
 
 Area = Literal["machine", "sandbox", "programs", "runtimes", "storage", "network"]
 

@@ -7,11 +7,18 @@ from pathlib import Path
 import anyio.to_thread
 
 from benchflow.errors import InputError
-from benchflow.home import Home
+from benchflow.installing.runtimes import (
+    Runtime,
+    find_node,
+    find_python,
+    how_to_get,
+    keep_fetched_node,
+    node_fetch_lines,
+)
+from benchflow.installing.versions import Constraint
+from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
-from benchflow.runtimes import Runtime, find_node, find_python, how_to_get, keep_fetched_node, node_fetch_lines
-from benchflow.snapshot import remove_tree
-from benchflow.versions import Constraint
+from benchflow.workspaces.snapshot import remove_tree
 
 FETCH_TIMEOUT_S = 600.0
 

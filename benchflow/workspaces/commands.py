@@ -12,8 +12,8 @@ from pathlib import Path
 import anyio
 
 from benchflow.sandbox.interface import Bind, Folders, LaunchSpec, Sandbox, SandboxedProcess
-from benchflow.snapshot import remove_tree
-from benchflow.toolchain import Toolchain
+from benchflow.workspaces.snapshot import remove_tree
+from benchflow.workspaces.toolchain import Toolchain
 
 OUTPUT_KEPT = 1 << 20
 """Bytes at the end of a command's output that are kept."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchflow.commands import fresh_folders, run_command
 from benchflow.contracts import (
     SessionTrace,
     ToolCallBreakdown,
@@ -13,8 +12,9 @@ from benchflow.contracts import (
 )
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import RunStep, Scenario, Solution
-from benchflow.toolchain import Toolchain
-from benchflow.workspace import Workspace
+from benchflow.workspaces.commands import fresh_folders, run_command
+from benchflow.workspaces.toolchain import Toolchain
+from benchflow.workspaces.workspace import Workspace
 
 STEP_TIMEOUT_S = 120.0
 

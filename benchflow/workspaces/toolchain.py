@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from benchflow.errors import InputError
-from benchflow.home import Home
+from benchflow.machine.home import Home
 from benchflow.sandbox.interface import Bind
 from benchflow.scenario_file import Tools
 

@@ -6,7 +6,7 @@ It is made in this process: neither git nor anything in the workspace has a say 
 import json
 from collections.abc import Iterator, Sequence
 
-from benchflow.snapshot import Entry, Snapshot
+from benchflow.workspaces.snapshot import Entry, Snapshot
 
 MAX_DIFF = 1 << 20
 """Characters of a whole diff; what is more is counted, not shown."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from benchflow.commands import fresh_folders, run_command
-from benchflow.diff import write_diff
 from benchflow.errors import TrialError
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, files_below
-from benchflow.snapshot import Snapshot, copy_tree, open_regular, take_snapshot
-from benchflow.toolchain import Toolchain, Toolchains
+from benchflow.workspaces.commands import fresh_folders, run_command
+from benchflow.workspaces.diff import write_diff
+from benchflow.workspaces.snapshot import Snapshot, copy_tree, open_regular, take_snapshot
+from benchflow.workspaces.toolchain import Toolchain, Toolchains
 
 MAX_READ = 16 * 1024 * 1024
 """Bytes of a file that a check reads; a larger one cannot be judged by its text."""

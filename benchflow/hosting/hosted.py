@@ -11,8 +11,6 @@ from typing import Any, Self
 
 import anyio
 
-from benchflow import metering
-from benchflow.broadcast import Broadcast
 from benchflow.clock import Stamp
 from benchflow.contracts import (
     CreateSessionParams,
@@ -26,11 +24,14 @@ from benchflow.contracts import (
     TimingBreakdown,
     ToolCallBreakdown,
 )
-from benchflow.equipment import Equipment, launch_spec
 from benchflow.errors import TrialError
 from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
+from benchflow.hosting import metering
+from benchflow.hosting.broadcast import Broadcast
+from benchflow.hosting.equipment import Equipment, launch_spec
+from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
 from benchflow.outcome import exchange_fault
 from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
@@ -38,10 +39,9 @@ from benchflow.session.background import Background
 from benchflow.session.files import WorkspaceFiles
 from benchflow.session.session import AcpClient
 from benchflow.session.terminals import Terminals
-from benchflow.stderr import StderrLog
 from benchflow.stopwatch import Stopwatch
-from benchflow.trajectory import ACP_LOG, exchange_moments
-from benchflow.workspace import Workspace
+from benchflow.trajectories.trajectory import ACP_LOG, exchange_moments
+from benchflow.workspaces.workspace import Workspace
 
 CANCEL_GRACE_S = 5.0
 """How long an agent whose time is up may take to end its turn before it is killed."""

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import anyio
 
+from benchflow.authoring.solve import solve, trace_of
 from benchflow.contracts import ScorerContext, ScorerResult
 from benchflow.errors import InputError, TrialError
-from benchflow.home import Home
-from benchflow.liveness import claim
+from benchflow.machine.home import Home
+from benchflow.machine.liveness import claim
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, Solution
 from benchflow.scorers.checks import ChecksScorer
-from benchflow.snapshot import remove_tree
-from benchflow.solve import solve, trace_of
-from benchflow.toolchain import Toolchains
-from benchflow.workspace import prepare_workspace
+from benchflow.workspaces.snapshot import remove_tree
+from benchflow.workspaces.toolchain import Toolchains
+from benchflow.workspaces.workspace import prepare_workspace
 
 NOTHING_SCORE = 0.5
 """The most that doing nothing may score."""
