@@ -3,17 +3,14 @@
 A request that needs no change is the very same value afterwards.
 """
 
-from http import HTTPStatus
-
-import orjson
-
 from benchflow.gateway.altered import altered
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.encoding import readable_codings
 from benchflow.gateway.http11 import HOP_BY_HOP
-from benchflow.gateway.message import Change, Chunks, Headers, RawRequest, RawResponse
+from benchflow.gateway.message import Change, RawRequest, RawResponse
 from benchflow.gateway.reading import plain
 from benchflow.gateway.upstream import TrialContext, Upstream
+from benchflow.gateway.writing import json_response
 
 CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 """Headers in which agents send the key that they were given."""
@@ -38,7 +35,7 @@ class Changing:
         if dialect is None or context.route is None:
             return answer_error(404, f"no model API at {request.method} {request.path}")
         if context.route.kind == "probe":
-            return _answer(200, {})
+            return json_response(200, {}, origin="gateway")
         if context.parsed is None or context.role != "main" or context.parsed.model == context.model:
             return await self._upstream.send(request, context)
         asked = context.parsed.model
@@ -108,12 +105,5 @@ def _credentials(name: str, before: str | None, after: str | None) -> Change:
 
 def answer_error(status: int, message: str) -> RawResponse:
     """Refuse a request in a form that clients of any dialect can show."""
-    return _answer(status, {"error": {"message": message, "type": "benchflow_gateway", "param": None, "code": status}})
-
-
-def _answer(status: int, body: object) -> RawResponse:
-    content = orjson.dumps(body)
-    headers: Headers = (("Content-Type", "application/json"), ("Content-Length", str(len(content))))
-    return RawResponse(
-        status=status, reason=HTTPStatus(status).phrase, headers=headers, chunks=Chunks([content]), origin="gateway"
-    )
+    error = {"message": message, "type": "benchflow_gateway", "param": None, "code": status}
+    return json_response(status, {"error": error}, origin="gateway")

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -13,7 +12,6 @@ from benchflow.gateway.chat_assembler import ChatAssembler, tool_uses
 from benchflow.gateway.json_text import append_item, read_json, replace_member
 from benchflow.gateway.message import (
     Change,
-    Chunks,
     Message,
     Messages,
     ModelAnswer,
@@ -26,6 +24,7 @@ from benchflow.gateway.message import (
     ToolUse,
 )
 from benchflow.gateway.sse import write_event
+from benchflow.gateway.writing import event_response, json_response
 
 GENERATE = "/chat/completions"
 MODELS = "/models"
@@ -95,36 +94,34 @@ class Chat:
     def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:
         """Write an answer, streamed if the request asks for it."""
         if request.stream:
-            headers = (("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache"))
             events = [write_event(orjson.dumps(chunk)) for chunk in _chunks(answer, request)]
             events.append(write_event(b"[DONE]"))
-            return RawResponse(status=200, reason="OK", headers=headers, chunks=Chunks(events))
+            return event_response(events)
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
         if answer.tool_calls:
             message["tool_calls"] = [_call(call) for call in answer.tool_calls]
         choice = {"index": 0, "message": message, "finish_reason": _finish(answer)}
         body = {**_frame(answer, request, "chat.completion"), "choices": [choice], "usage": _usage(answer.tokens)}
-        return _json_response(200, body)
+        return json_response(200, body)
 
     def write_models(self, models: Sequence[str]) -> RawResponse:
         """Write a list of models."""
         data = [{"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"} for model in models]
-        return _json_response(200, {"object": "list", "data": data})
+        return json_response(200, {"object": "list", "data": data})
 
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
         """Write an error as OpenAI's servers do."""
         error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-        return replace(_json_response(status, {"error": error}), origin="gateway")
+        return json_response(status, {"error": error}, origin="gateway")
+
+    def write_count(self, tokens: int) -> RawResponse:
+        """Say that there is no such thing: clients of this dialect count by themselves."""
+        error = {"message": "chat completions count no tokens", "type": "invalid_request_error"}
+        return json_response(404, {"error": error})
 
     def assembler(self) -> ChatAssembler:
         """Return what makes one value of a response."""
         return ChatAssembler()
-
-
-def _json_response(status: int, body: Any) -> RawResponse:
-    content = orjson.dumps(body)
-    headers = (("Content-Type", "application/json"), ("Content-Length", str(len(content))))
-    return RawResponse(status=status, reason=HTTPStatus(status).phrase, headers=headers, chunks=Chunks([content]))
 
 
 def _message(item: dict[str, Any]) -> Message:

@@ -1,19 +1,16 @@
 """Makes one value of a chat completion, streamed or not, whatever its server makes of the format. Never raises."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from benchflow.contracts import TokenBreakdown
+from benchflow.gateway.assembling import arguments_of, count, error_text, excerpt, parse_events
 from benchflow.gateway.json_text import read_json
 from benchflow.gateway.message import Assembled, ToolUse
 from benchflow.gateway.sse import event_data
-
-EXCERPT = 300
-"""Characters shown of an answer that is no JSON."""
 
 
 class ChatAssembler:
@@ -38,9 +35,9 @@ def _from_json(content: bytes) -> Assembled:
     try:
         body = read_json(content)
     except ValueError:
-        return Assembled(body=None, error=_excerpt(content))
+        return Assembled(body=None, error=excerpt(content))
     if not isinstance(body, dict):
-        return Assembled(body=body, error=_excerpt(content))
+        return Assembled(body=body, error=excerpt(content))
     return _read(body, error=_error(body), complete="choices" in body)
 
 
@@ -48,25 +45,12 @@ def _from_stream(content: bytes) -> Assembled:
     events = list(event_data(content))
     data = [event for event in events if event.strip() != b"[DONE]"]
     stream = _Stream(done=len(data) < len(events))
-    for chunk in _parse(data):
+    for chunk in parse_events(data):
         stream.take(chunk)
     if not stream.seen:
-        return Assembled(body=None, error=_excerpt(content) if content else None)
+        return Assembled(body=None, error=excerpt(content) if content else None)
     body = stream.body()
     return _read(body, error=stream.error, complete=not stream.error and (stream.done or _finish(body) is not None))
-
-
-def _parse(events: list[bytes]) -> list[Any]:
-    """Parse the data of events: all at once, which is much faster; one by one where one of them is no JSON."""
-    with suppress(ValueError):
-        chunks = orjson.loads(b"[" + b",".join(events) + b"]")
-        if len(chunks) == len(events):
-            return chunks
-    chunks = []
-    for event in events:
-        with suppress(ValueError):
-            chunks.append(read_json(event))
-    return chunks
 
 
 def _read(body: Mapping[str, Any], *, error: str | None, complete: bool) -> Assembled:
@@ -194,15 +178,6 @@ class _Stream:
         return {**self._top, "object": "chat.completion", "choices": choices}
 
 
-def _arguments(arguments: Any) -> Mapping[str, Any]:
-    if isinstance(arguments, str):
-        try:
-            arguments = read_json(arguments)
-        except ValueError:
-            return {}
-    return arguments if isinstance(arguments, dict) else {}
-
-
 def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -232,7 +207,7 @@ def tool_uses(calls: Any) -> tuple[ToolUse, ...]:
     for call in calls:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            name, arguments = str(function.get("name") or ""), _arguments(function.get("arguments"))
+            name, arguments = str(function.get("name") or ""), arguments_of(function.get("arguments"))
             found.append(ToolUse(id=str(call.get("id") or ""), name=name, arguments=arguments))
     return tuple(found)
 
@@ -240,31 +215,20 @@ def tool_uses(calls: Any) -> tuple[ToolUse, ...]:
 def _tokens(usage: Any) -> TokenBreakdown | None:
     if not isinstance(usage, dict) or not {"prompt_tokens", "completion_tokens"} & usage.keys():
         return None
-    prompt = _count(usage, "prompt_tokens")
-    read = _count(usage.get("prompt_tokens_details"), "cached_tokens") or _count(usage, "prompt_cache_hit_tokens")
-    write = _count(usage.get("prompt_tokens_details"), "cache_write_tokens")
+    prompt = count(usage, "prompt_tokens")
+    read = count(usage.get("prompt_tokens_details"), "cached_tokens") or count(usage, "prompt_cache_hit_tokens")
+    write = count(usage.get("prompt_tokens_details"), "cache_write_tokens")
     return TokenBreakdown.of(
         input=max(prompt - read - write, 0),
-        output=_count(usage, "completion_tokens"),
-        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens"),
+        output=count(usage, "completion_tokens"),
+        reasoning=count(usage.get("completion_tokens_details"), "reasoning_tokens"),
         cache_read=read,
         cache_write=write,
     )
 
 
-def _count(counts: Any, key: str) -> int:
-    value = counts.get(key) if isinstance(counts, dict) else None
-    return value if isinstance(value, int) and value > 0 else 0
-
-
 def _error(body: Mapping[str, Any]) -> str | None:
-    error = body.get("error")
-    if isinstance(error, dict):
-        error = error.get("message") or orjson.dumps(error).decode()
+    error = error_text(body.get("error"))
     if error is None and "choices" not in body:
-        error = body.get("message") or body.get("detail")
-    return str(error)[:EXCERPT] if error else None
-
-
-def _excerpt(content: bytes) -> str:
-    return "not JSON: " + content[:EXCERPT].decode("utf-8", "replace").strip()
+        error = error_text(body.get("message") or body.get("detail"))
+    return error

@@ -52,6 +52,10 @@ class Dialect(Protocol):
         """Write a list of models."""
         ...
 
+    def write_count(self, tokens: int) -> RawResponse:
+        """Write how many tokens a request has; an error where the dialect has no such question."""
+        ...
+
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
         """Write an error in the dialect's own form, `origin` gateway."""
         ...

@@ -2,5 +2,12 @@
 
 from benchflow.gateway.chat import Chat
 from benchflow.gateway.dialect import Dialect
+from benchflow.gateway.messages import AnthropicMessages
 
-DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (Chat(),)}
+DIALECTS: dict[str, Dialect] = {
+    dialect.name: dialect
+    for dialect in (
+        Chat(),
+        AnthropicMessages(),
+    )
+}

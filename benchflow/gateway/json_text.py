@@ -1,7 +1,9 @@
 """JSON as text: reads what strict parsers refuse, and changes it by splices that leave every other byte alone."""
 
+import itertools
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +36,12 @@ class Member:
     """Just after the value."""
 
 
-def members(text: bytes) -> Iterator[Member]:
-    """Find the members of the outermost object of valid JSON, in order. Raises ValueError where it is no object."""
-    tokens = _TOKEN.finditer(text)
+def members(text: bytes, start: int = 0, end: int = sys.maxsize) -> Iterator[Member]:
+    """Find the members of the outermost object of valid JSON, in order. Raises ValueError where it is no object.
+
+    The object may be a part of the text, from `start` to `end`.
+    """
+    tokens = _TOKEN.finditer(text, start, end)
     first = next(tokens, None)
     if first is None or first.group() != b"{":
         raise ValueError("not a JSON object")
@@ -96,3 +101,33 @@ def append_item(text: bytes, name: str, item: bytes) -> bytes:
     bracket = found[-1].end - 1
     comma = b"" if text[found[-1].start + 1 : bracket].isspace() or bracket == found[-1].start + 1 else b","
     return text[:bracket] + comma + item + text[bracket:]
+
+
+def last_item(text: bytes, start: int) -> tuple[int, int] | None:
+    """Find where the last item of the array that begins at `start` stands; None: the array is empty."""
+    tokens = _TOKEN.finditer(text, start + 1)
+    found = None
+    for token in tokens:
+        if token.group() == b"]":
+            return found
+        if token.group() != b",":
+            found = _value(itertools.chain((token,), tokens))
+    raise ValueError("the JSON ends too early")
+
+
+def items(text: bytes) -> Iterator[bytes]:
+    """Yield the items of the outermost array as far as they are whole, wherever the text breaks off."""
+    tokens = _TOKEN.finditer(text)
+    first = next(tokens, None)
+    if first is None or first.group() != b"[":
+        return
+    start, depth = None, 0
+    for token in tokens:
+        word = token.group()
+        if depth == 0 and word in (b",", b"]"):
+            continue
+        start = token.start() if start is None else start
+        depth += 1 if word in (b"{", b"[") else -1 if word in (b"}", b"]") else 0
+        if depth == 0:
+            yield text[start : token.end()]
+            start = None

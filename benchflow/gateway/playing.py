@@ -31,8 +31,10 @@ def play(
     """Answer a request; `main` is asked for the answers to the agent's main work."""
     dialect, route, parsed = context.dialect, context.route, context.parsed
     context.on_sent(request)
-    if dialect is None or route is None or route.kind == "count_tokens":
+    if dialect is None or route is None:
         return answer_error(404, f"no model API at {request.method} {request.path}")
+    if route.kind == "count_tokens":
+        return dialect.write_count(_count(request.body))
     if route.kind != "generate":
         return dialect.write_models([context.model])
     if parsed is None:
@@ -60,6 +62,10 @@ def _tokens(request: RawRequest, answer: ModelAnswer) -> TokenBreakdown:
     """Estimate usage from bytes: plausible, and the same each time."""
     calls = sum(len(orjson.dumps(call.arguments)) + len(call.name) for call in answer.tool_calls)
     return TokenBreakdown.of(
-        input=-(-len(request.body) // BYTES_PER_TOKEN),
+        input=_count(request.body),
         output=-(-(len(answer.text.encode()) + calls) // BYTES_PER_TOKEN),
     )
+
+
+def _count(body: bytes) -> int:
+    return -(-len(body) // BYTES_PER_TOKEN)

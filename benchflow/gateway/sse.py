@@ -28,6 +28,6 @@ def _data(line: bytes) -> bytes:
     return line[6:] if line.startswith(b"data: ") else line[5:]
 
 
-def write_event(data: bytes) -> bytes:
-    """Write one event. `data` is on one line."""
-    return b"data: " + data + b"\n\n"
+def write_event(data: bytes, name: str = "") -> bytes:
+    """Write one event, with its name where it has one. `data` is on one line."""
+    return (f"event: {name}\n".encode() if name else b"") + b"data: " + data + b"\n\n"
