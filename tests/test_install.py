@@ -305,7 +305,7 @@ async def test_environment_of_an_install(tmp_path: Path, home: Home, sandbox: Pr
         "UV_CACHE_DIR": f"{home.cache}/uv",
         "npm_config_cache": f"{home.cache}/npm",
         "XDG_CACHE_HOME": str(home.cache),
-        "PIP_INDEX_URL": "https://me:[redacted]@pypi.example/simple",
+        "PIP_INDEX_URL": "https://me:[redacted:known]@pypi.example/simple",
         "UV_INDEX_URL": "https://pypi.example/simple",
         "npm_config_registry": "https://npm.example",
         "https_proxy": "http://proxy.example",

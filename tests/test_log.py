@@ -17,7 +17,7 @@ def test_lines_are_appended_redacted_and_there_at_once(tmp_path: Path) -> None:
 
     log.write(b"one my-secret-0001\ntwo\n")
 
-    assert path.read_bytes() == b"before\none [redacted]\ntwo\n"
+    assert path.read_bytes() == b"before\none [redacted:known]\ntwo\n"
     log.close()
     log.close()
 
