@@ -1,19 +1,17 @@
 """Which role a model request has in its trial: by rule, and as recorded requests of real agents have it."""
 
-import json
 import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from recorded import AGENTS, recorded_requests
 
-from benchflow.gateway.chat import Chat
 from benchflow.gateway.classify import TrialSoFar, Verdict, classify
-from benchflow.gateway.message import Message, ModelRequest, RawRequest, ToolDefinition, ToolResult, ToolUse
+from benchflow.gateway.message import Message, ModelRequest, ToolDefinition, ToolResult, ToolUse
 
 ROOT = Path(__file__).parents[1]
-RECORDED = sorted((Path(__file__).parent / "data" / "requests").glob("*.jsonl"))
 
 PROMPT = "Please repair the build."
 BASH = ToolDefinition(name="bash", description="", parameters={})
@@ -116,32 +114,27 @@ def quirks_of(agent: str) -> Quirks:
     return Quirks(patterns, quirks.get("tools_in_text", False))
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_recorded_requests_of_real_agents_have_their_roles(path: Path) -> None:
-    quirks = quirks_of(path.stem)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_recorded_requests_of_real_agents_have_their_roles(agent: str) -> None:
+    quirks = quirks_of(agent)
     tools = None
     expected, found = [], []
-    for line in path.read_text().splitlines():
-        entry = json.loads(line)
-        raw = RawRequest(
-            method=entry["method"], path=entry["path"], query="", headers=(), body=json.dumps(entry["body"]).encode()
-        )
-        parsed = Chat().read(raw)
+    for recorded in recorded_requests(agent):
         trial = TrialSoFar(
-            prompts=tuple(entry["prompts"]),
-            prompt_open=not entry["prompt_answered"],
+            prompts=recorded.prompts,
+            prompt_open=not recorded.prompt_answered,
             tools=tools,
             auxiliary=quirks.auxiliary,
             tools_in_text=quirks.tools_in_text,
         )
-        verdict = classify(parsed, trial)
+        verdict = classify(recorded.request, trial)
         if verdict.role == "main":
-            tools = frozenset(tool.name for tool in parsed.tools)
-        expected.append((entry["seq"], entry["role"]))
-        found.append((entry["seq"], verdict.role))
+            tools = frozenset(tool.name for tool in recorded.request.tools)
+        expected.append((recorded.seq, recorded.role))
+        found.append((recorded.seq, verdict.role))
 
     assert found == expected
 
 
 def test_there_are_recorded_requests() -> None:
-    assert {path.stem for path in RECORDED} >= {"opencode", "qwen-code"}
+    assert set(AGENTS) >= {"opencode", "qwen-code"}

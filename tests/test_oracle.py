@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorded import AGENTS, recorded_requests
 from tool_agent import TEXT, Tool, ToolAgent, run, schema, send, write
 
 from benchflow.gateway.chat import Chat
@@ -20,7 +21,10 @@ from benchflow.gateway.oracle_tools import find_shells, find_writer
 from benchflow.gateway.upstream import TrialContext
 from benchflow.scenario import RunStep, Solution, WriteStep
 
-RECORDED = sorted((Path(__file__).parent / "data" / "requests").glob("*.jsonl"))
+SHELLS = ("bash", "run_commands", "run_shell_command")
+WRITERS = ("create", "write", "write_file", "write_text_file")
+WITHOUT_WRITER = ("cline",)
+"""What they offer for files is patches."""
 
 SOLUTION = Solution(
     steps=(
@@ -228,9 +232,16 @@ async def test_request_sent_twice_gets_the_same_answer(tmp_path: Path) -> None:
     assert await answered() == await answered()
 
 
-async def test_failed_write_is_repeated_through_the_shell(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Error: the file has not been read yet. Read it first.",
+        "Path /workspace/a.txt already exists as a file. Use `view` to check contents then edit it.",
+    ],
+)
+async def test_failed_write_is_repeated_through_the_shell(refusal: str, tmp_path: Path) -> None:
     def refuses(arguments: Any, folder: Path) -> str:
-        return "Error: the file has not been read yet. Read it first."
+        return refusal
 
     tools = {"Write": (WRITE_ABSOLUTE[0], refuses), "Bash": BASH}
     agent = ToolAgent(folder=tmp_path, upstream=Oracle(), context=CONTEXT, tools=tools)
@@ -383,20 +394,18 @@ def test_written_file_is_exact_whatever_is_in_it(
         assert said == "[step 7: exit 0]\n"
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_tools_of_real_agents_are_recognised(path: Path) -> None:
-    entries = [json.loads(line) for line in path.read_text().splitlines()]
-    first = next(entry for entry in entries if entry["role"] == "main")
-    raw = RawRequest(method="POST", path="", query="", headers=(), body=json.dumps(first["body"]).encode())
-    request = Chat().read(raw)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_tools_of_real_agents_are_recognised(agent: str) -> None:
+    request = next(recorded.request for recorded in recorded_requests(agent) if recorded.role == "main")
     shell, writer = find_shells(request.tools)[0], find_writer(request.tools)
 
-    assert shell.tool.name in ("bash", "run_shell_command")
-    assert writer
-    assert writer.tool.name in ("write", "write_file", "write_text_file")
+    assert shell.tool.name in SHELLS
     assert working_directory(request, "/workspace") == "/workspace"
-    path_asked = writer.arguments("a.txt", "x", "note", "/workspace")[writer.path]
-    assert path_asked in ("a.txt", "/workspace/a.txt")
+    if agent not in WITHOUT_WRITER:
+        assert writer
+        assert writer.tool.name in WRITERS
+        path_asked = writer.arguments("a.txt", "x", "note", "/workspace")[writer.path]
+        assert path_asked in ("a.txt", "/workspace/a.txt")
 
 
 @pytest.mark.parametrize(

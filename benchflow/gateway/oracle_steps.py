@@ -32,7 +32,7 @@ _TROUBLE = re.compile(
 """How the result of a tool that failed begins."""
 _REFUSED = re.compile(
     r"has not been read|must (first )?(be )?read|read it first|user (rejected|declined|denied|refused)"
-    r"|was (denied|rejected)|not permitted|permission denied"
+    r"|was (denied|rejected)|not permitted|permission denied|already exists"
     r"|\"(error|is_?error)\":\s*(true|\"[^\"])|\"success\":\s*false",
     re.IGNORECASE,
 )
