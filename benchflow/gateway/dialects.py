@@ -3,11 +3,13 @@
 from benchflow.gateway.chat import Chat
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.messages import AnthropicMessages
+from benchflow.gateway.responses import Responses
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
         Chat(),
         AnthropicMessages(),
+        Responses(),
     )
 }

@@ -125,6 +125,10 @@ class ToolDefinition:
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema; empty where the dialect gives none."""
+    kind: str = "function"
+    """The dialect's own word for what kind of tool it is: `function`, or one that is called in another form."""
+    namespace: str | None = None
+    """Where the dialect groups tools: what stands, with a dot, at the beginning of the name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +203,10 @@ class ModelRequest:
     """The client wants the usage at the end of a stream."""
     schema: Mapping[str, Any] | None = None
     """JSON Schema that the answer's text must fit; None: any text."""
+    continues: str | None = None
+    """The id of the response whose conversation, kept by the server, this request goes on with; None: all is in it."""
+    compacts: bool = False
+    """It asks for the conversation in a shorter form, and for no answer to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +224,8 @@ class Assembled:
 
     body: Any
     """The whole response as one JSON value, for a stream too; None where it is not JSON."""
+    id: str | None = None
+    """By which a later request may go on with the response; None: its server does not keep it."""
     model: str | None = None
     text: str = ""
     thought: str = ""
