@@ -12,7 +12,7 @@ import pytest
 from command_line import PROGRAM
 from sandboxes import needs_bubblewrap
 
-AGENTS = ("mini", "agentao", "mistral-vibe", "opencode", "qwen-code", "kilo", "fast-agent", "copilot")
+AGENTS = ("mini", "agentao", "mistral-vibe", "opencode", "qwen-code", "kilo", "fast-agent", "copilot", "cline")
 
 pytestmark = pytest.mark.real
 
