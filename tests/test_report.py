@@ -44,7 +44,7 @@ mini 0.1.0 · oracle, not a model · bubblewrap
 ────────────────────────────────────────────────────────────────────────────────
 1 fix #1               pass      1.00    3/3     4     3 12.3k 678 $0.0123 1.23s
 2 fix #2               fail      0.50    1/3     4     3 12.3k 678 $0.0123 1m02s
-3 restore-a-deleted-br unscored     -    -/3     4     3     ?   ?       ? 1.23s
+3 restore-a-deleted-br unscored     -    -/3     4     3     ?   ?       - 1.23s
   anch
 1 of 2 passed · mean score 0.75 · 1 unscored, in no score
 tokens 24.7k in, 1,356 out · cost $0.0246 (unknown for 1) · agent time 1m04s
@@ -64,7 +64,7 @@ def test_a_wide_table_also_says_what_ended_a_trial() -> None:
     assert printed(UNSCORED, width=120).splitlines()[1:4] == [
         "#  scenario                  outcome              score  checks  turns  tools  in  out  cost   wall",
         "───────────────────────────────────────────────────────────────────────────────────────────────────",
-        "1  restore-a-deleted-branch  unscored (upstream)      -     -/3      4      3   ?    ?     ?  1.23s",
+        "1  restore-a-deleted-branch  unscored (upstream)      -     -/3      4      3   ?    ?     -  1.23s",
     ]
 
 
@@ -225,7 +225,14 @@ def test_counts_are_short(value: int | None, text: str) -> None:
 )
 def test_an_unknown_cost_is_never_zero(usd: float | None, text: str) -> None:
     assert numbers.cost(usd) == text
-    assert text in printed(make_row(cost=CostBreakdown(total_usd=usd)))
+    assert text in printed(make_row(upstream="openai", cost=CostBreakdown(total_usd=usd)))
+
+
+def test_where_no_model_was_asked_the_cost_is_not_unknown() -> None:
+    text = printed(make_row(upstream="script:answers.json", cost=CostBreakdown(total_usd=None)))
+
+    assert "cost - " in text
+    assert "?" not in text
 
 
 @pytest.mark.parametrize(

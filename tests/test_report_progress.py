@@ -67,7 +67,7 @@ def test_without_a_terminal_there_is_one_plain_line_as_each_trial_ends() -> None
 
     assert output.getvalue() == (
         "[1/2] fix #1 mini: pass 1.00 (3/3 checks), 4 turns, 1.23s, cost $0.0123\n"
-        "[2/2] fix #1 mini: unscored (upstream), 4 turns, 1.23s, cost ? - broke\n"
+        "[2/2] fix #1 mini: unscored (upstream), 4 turns, 1.23s - broke\n"
     )
 
 
@@ -102,7 +102,7 @@ def test_a_live_view_says_what_each_trial_does_now() -> None:
     clock.now_s += 7.5
 
     assert seen(progress) == [
-        "0 of 3 ended · cost ?",
+        "0 of 3 ended",
         "fix-failing-test #1 mini   12.5s of 1m00s  0 turns   starts",
         "fix-failing-test #2 mini            7.50s  0 turns   starts",
     ]

@@ -49,6 +49,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own prices, TOML; they win over the built-in list. Default: $BENCHFLOW_PRICES.",
+            show_default=False,
+        ),
+    ] = None,
     sandbox: Annotated[SandboxWish, typer.Option(help="How trials are isolated.")] = SandboxWish.auto,
     timeout: Annotated[
         float | None,
@@ -90,6 +98,7 @@ def command(
         upstream=upstream,
         strict_model=strict_model,
         require_capture=require_capture,
+        prices=prices,
         sandbox=sandbox.value,
         timeout_s=timeout,
         tags=tuple(tag or ()),

@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError, TrialError
@@ -11,13 +11,17 @@ from benchflow.gateway.changing import Changing
 from benchflow.gateway.classify import Quirks
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.handling import AgentTime
 from benchflow.gateway.ledger import Ledger
 from benchflow.gateway.message import Exchange, ExchangeBegun
-from benchflow.gateway.prices import load_prices
+from benchflow.gateway.prices import Pricing
 from benchflow.gateway.recording import Recording
 from benchflow.gateway.server import HttpServer
-from benchflow.gateway.upstream import TrialContext, Upstream
+from benchflow.gateway.upstream import PLAYED, TrialContext, Upstream
 from benchflow.redact import Redactor
+
+if TYPE_CHECKING:
+    from benchflow.gateway.own_prices import OwnPrices
 
 LOG = "llm.jsonl"
 
@@ -33,6 +37,11 @@ class Tap:
     def exchanges(self) -> list[Exchange]:
         """All exchanges that have ended, in the order of their ends."""
         return self._ledger.exchanges
+
+    @property
+    def agent_time(self) -> AgentTime:
+        """The clock of the trial's agent, which stands still while all that it has asked for is held."""
+        return self._ledger.agent_time
 
     @property
     def failure(self) -> TrialError | None:
@@ -60,15 +69,23 @@ class Tap:
 class Gateway:
     """Passes the model calls of a run's trials on to one upstream. An asynchronous context manager."""
 
-    def __init__(self, upstream: Upstream, *, clock: Clock, redactor: Redactor, strict_model: bool = False) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        *,
+        clock: Clock,
+        redactor: Redactor,
+        strict_model: bool = False,
+        prices: "OwnPrices | None" = None,
+    ) -> None:
         self._upstream = upstream
+        self._pricing = Pricing(provider=upstream.priced_as, own=prices, bought=upstream.name not in PLAYED)
         self._clock = clock
         self._redactor = redactor
         self._changing = Changing(upstream, strict_model=strict_model)
 
     async def __aenter__(self) -> Self:
-        if self._upstream.priced_as:
-            load_prices()
+        self._pricing.load()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -77,7 +94,7 @@ class Gateway:
     def base_url(self, dialect: str | None, host_port: str) -> str:
         """Return what clients of the dialect expect as their base URL, the gateway being at `host_port` for them.
 
-        Raises InputError for a dialect that the gateway does not speak. None: the bare address.
+        `redactor` is the trial's own, which counts what it replaced. Raises InputError for a dialect that the gateway does not speak. None: the bare address.
         """
         return f"http://{host_port}{find_dialect(dialect).base_path if dialect else ''}"
 
@@ -89,6 +106,7 @@ class Gateway:
         dialects: Sequence[str] = tuple(DIALECTS),
         quirks: Quirks | None = None,
         *,
+        redactor: Redactor | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
         on_begin: Callable[[ExchangeBegun], None] | None = None,
     ) -> Tap:
@@ -100,9 +118,9 @@ class Gateway:
         ledger = Ledger(
             folder / LOG,
             clock=self._clock,
-            redactor=self._redactor,
+            redactor=redactor or self._redactor,
             upstream=self._upstream.name,
-            priced_as=self._upstream.priced_as,
+            pricing=self._pricing,
             quirks=quirks,
             on_begin=on_begin,
             on_exchange=on_exchange,

@@ -19,6 +19,7 @@ from benchflow.gateway.bodies import BodyStore, Stored, store_compressed
 from benchflow.gateway.classify import Quirks, TrialSoFar, Verdict, classify
 from benchflow.gateway.encoding import Undecodable, decode
 from benchflow.gateway.exchanges import Recorded, write_line
+from benchflow.gateway.handling import AgentTime, Handling
 from benchflow.gateway.message import (
     Assembled,
     End,
@@ -30,7 +31,7 @@ from benchflow.gateway.message import (
     RawResponse,
     find_header,
 )
-from benchflow.gateway.prices import price
+from benchflow.gateway.prices import Pricing
 from benchflow.gateway.upstream import TrialContext
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
@@ -50,6 +51,7 @@ class Pending:
     request: RawRequest
     context: TrialContext
     after_prompt: bool
+    handling: Handling
     sent: RawRequest | None = None
     """As it was taken or sent on; None: it was not."""
     response: RawResponse | None = None
@@ -73,12 +75,13 @@ class Ledger:
         clock: Clock,
         redactor: Redactor,
         upstream: str,
-        priced_as: str | None,
+        pricing: Pricing,
         quirks: Quirks | None = None,
         on_begin: Callable[[ExchangeBegun], None] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.exchanges: list[Exchange] = []
+        self.agent_time = AgentTime()
         self.failure: TrialError | None = None
         self.broken: str | None = None
         """Why nothing can be written any more, and so nothing may pass."""
@@ -86,7 +89,7 @@ class Ledger:
         self._clock = clock
         self._redactor = redactor
         self._upstream = upstream
-        self._priced_as = priced_as
+        self._pricing = pricing
         self._on_begin = on_begin
         self._on_exchange = on_exchange
         self._bodies = BodyStore(redactor)
@@ -129,7 +132,9 @@ class Ledger:
         if self._on_begin:
             self._on_begin(begun)
         after = bool(self._trial.prompts) and not self._trial.prompt_open
-        return Pending(begun=begun, request=request, context=context, after_prompt=after)
+        return Pending(
+            begun=begun, request=request, context=context, after_prompt=after, handling=self.agent_time.begin()
+        )
 
     def _verdict(self, context: TrialContext) -> Verdict:
         if context.route is None:
@@ -150,12 +155,15 @@ class Ledger:
 
     def finish(self, pending: Pending, end: End) -> None:
         """Close an exchange: assemble its answer, meter it, write it, tell of it."""
+        self.agent_time.end(pending.handling)
         raw = b"".join(pending.chunks)
         answer = _assemble(pending, raw)
         exchange = self._exchange(pending, answer, _true_end(pending, answer, end))
         if exchange.turn is not None:
             self._turns += 1
         self.exchanges.append(exchange)
+        if pending.handling.on_metered and exchange.tokens:
+            pending.handling.on_metered(exchange.tokens)
         try:
             self._log.write(self._line(pending, exchange, raw, answer.body))
         except InputError as exc:
@@ -191,9 +199,12 @@ class Ledger:
             model_answered=answer.model,
             answer=altered(answer, body=None),
             tokens=answer.tokens,
-            cost=price(self._priced_as, (answer.model, sent), answer.tokens, begun.ts),
+            cost=self._pricing.price((answer.model, sent), answer.tokens, begun.ts),
             changes=pending.sent.changes if pending.sent else (),
             after_prompt=pending.after_prompt,
+            held_ms=pending.handling.held_ms,
+            attempts=pending.handling.attempts,
+            fault=pending.handling.fault,
         )
 
     def _line(self, pending: Pending, exchange: Exchange, raw: bytes, body: Any) -> bytes:

@@ -1,14 +1,63 @@
-"""What an exchange cost, from the price list of genai-prices. What is not known is None, never 0."""
+"""What an exchange cost: by the user's own price file, else by the list of genai-prices.
 
-from collections.abc import Sequence
+What is not known is None, never 0; where no model was asked, nothing was bought.
+"""
+
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
 
+if TYPE_CHECKING:
+    from benchflow.gateway.own_prices import OwnPrices
+
+VARIABLE = "BENCHFLOW_PRICES"
+"""Names the user's price file where no option does."""
 UNKNOWN = CostBreakdown(total_usd=None)
+NOTHING_BOUGHT = CostBreakdown(total_usd=None, source="nothing was bought")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pricing:
+    """How the answers of one upstream are priced."""
+
+    provider: str | None = None
+    """Its id in genai-prices; None: that list does not have it."""
+    own: "OwnPrices | None" = None
+    """Wins, whatever the upstream."""
+    bought: bool = True
+    """False: no model answers."""
+
+    def load(self) -> None:
+        """Load the price list now, so that no exchange waits for it."""
+        if self.bought and self.provider:
+            _prices()
+
+    def price(self, models: Sequence[str | None], tokens: TokenBreakdown | None, ts: str) -> CostBreakdown:
+        """Return the cost of one exchange at the time `ts`, by the first of the names that has a price."""
+        if not self.bought:
+            return NOTHING_BOUGHT
+        if tokens is None:
+            return UNKNOWN
+        own = self.own.find(models) if self.own else None
+        if self.own and own:
+            return CostBreakdown(total_usd=own.cost_usd(tokens), source=self.own.source)
+        return _by_list(self.provider, models, tokens, ts) if self.provider else UNKNOWN
+
+
+def find_own_prices(path: Path | None, environ: Mapping[str, str]) -> "OwnPrices | None":
+    """Read the price file that the user named, or the environment; None: neither did. Raises InputError."""
+    named = environ.get(VARIABLE, "").strip()
+    if path is None and not named:
+        return None
+    from benchflow.gateway.own_prices import read_prices  # 20 ms for a model that few want
+
+    return read_prices(path or Path(named), named_by="--prices" if path else f"${VARIABLE}")
 
 
 @cache
@@ -20,20 +69,11 @@ def _prices() -> Any:
 
 @cache
 def _source(day: str) -> str:
-    from importlib.metadata import version  # 20 ms, wanted only where something costs
-
-    return f"genai-prices {version('genai-prices')}, prices of {day}"
-
-
-def load_prices() -> None:
-    """Load the price list now, so that no exchange waits for it."""
-    price("openai", ("gpt-4.1",), TokenBreakdown.of(input=1), "2026-01-01T00:00:00Z")
+    """Name the list by its version, which is all the date that it has, and the day whose prices were taken from it."""
+    return f"genai-prices {_prices().__version__}, its prices for {day}"
 
 
-def price(provider: str | None, models: Sequence[str | None], tokens: TokenBreakdown | None, ts: str) -> CostBreakdown:
-    """Return the cost of one exchange at the time `ts`, by the first of the names that the provider has a price for."""
-    if provider is None or tokens is None:
-        return UNKNOWN
+def _by_list(provider: str, models: Sequence[str | None], tokens: TokenBreakdown, ts: str) -> CostBreakdown:
     prices = _prices()
     usage = prices.Usage(
         input_tokens=tokens.input + tokens.cache_read + tokens.cache_write,

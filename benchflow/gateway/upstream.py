@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from benchflow.gateway.dialect import Dialect
+from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import ModelRequest, RawRequest, RawResponse, Role, Route
 
 if TYPE_CHECKING:
     from benchflow.scenario import Solution
+
+
+PLAYED = frozenset({"oracle", "null", "script"})
+"""Names of the upstreams that answer without any model."""
 
 
 def _ignore(request: RawRequest) -> None: ...
@@ -33,6 +38,8 @@ class TrialContext:
     parsed: ModelRequest | None = None
     """None: no generate request, or one that cannot be read."""
     role: Role = "main"
+    handling: Handling | None = None
+    """Where what became of the request is written down; None: nobody records it."""
     on_sent: Callable[[RawRequest], None] = _ignore
     """Whoever answers the request calls this with the request as it was taken or sent on, once it was."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchflow.report import numbers
 from benchflow.report.text import one_line
-from benchflow.report.verdict import PLAYED_UPSTREAMS, Verdict, Word, judge
+from benchflow.report.verdict import Verdict, Word, is_played, judge
 from benchflow.row import ProfileRow
 from benchflow.runner.gate import summarize
 from benchflow.store import DEFAULT_FOLDER, table_order
@@ -89,7 +89,7 @@ def trial_argument(key: str) -> str:
 
 def upstream_label(row: ProfileRow) -> str:
     """Say what answered the agent: `oracle, not a model`, or the model with its provider."""
-    if row.upstream.partition(":")[0] in PLAYED_UPSTREAMS:
+    if is_played(row.upstream):
         return f"{one_line(row.upstream)}, not a model"
     served = f", served {one_line(row.model_served)}" if row.model_served not in (None, row.model) else ""
     return f"{one_line(row.model)} ({one_line(row.upstream)}{served})"
@@ -135,7 +135,7 @@ def _figures(row: ProfileRow) -> Iterator[str]:
     yield str(row.tool_calls.total)
     yield numbers.prompt_tokens(tokens)
     yield numbers.count(tokens and tokens.output)
-    yield numbers.cost(row.cost.total_usd)
+    yield numbers.cost(row.cost.total_usd, bought=not is_played(row.upstream))
     yield numbers.duration(row.timing.wall_ms)
 
 
@@ -150,7 +150,7 @@ def _sums(rows: Sequence[ProfileRow]) -> Iterator[str]:
     yield " · ".join(
         [
             f"tokens {numbers.in_out(tokens)}",
-            f"cost {numbers.cost(sum(known) if known else None)}{unknown}",
+            f"cost {numbers.cost(sum(known) if known else None, bought=not is_played(rows[0].upstream))}{unknown}",
             f"agent time {numbers.duration(sum(row.timing.wall_ms for row in rows))}",
         ]
     )

@@ -13,7 +13,7 @@ from benchflow.contracts import Event
 from benchflow.report import numbers
 from benchflow.report.progress import describe_event, describe_row
 from benchflow.report.text import one_line
-from benchflow.report.verdict import judge
+from benchflow.report.verdict import is_played, judge
 from benchflow.row import ProfileRow
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class LiveProgress:
         self._began = now()
         self._running: dict[str, _Running] = {}
         self._spent_usd: float | None = None
+        self._bought = True
         self._words = {"pass": 0, "fail": 0, "unscored": 0}
         console = Console(file=stream, markup=False, highlight=False, emoji=False)
         self._live = Live(self, console=console, refresh_per_second=4, transient=True, redirect_stdout=False)
@@ -59,6 +60,7 @@ class LiveProgress:
     def trial_started(self, trial: "Trial") -> None:
         """Show it, from its beginning."""
         cell = trial.cell
+        self._bought = not is_played(cell.upstream)
         self._running[trial.key] = _Running(
             name=f"{one_line(cell.scenario.id)} #{trial.iteration + 1} {one_line(cell.agent.label)}",
             began=self._now(),
@@ -102,7 +104,9 @@ class LiveProgress:
         spent = self._spent_usd
         for each in running:
             spent = _add(spent, each.cost_usd)
-        parts = [f"{ended} of {self._total} ended" + (f" ({words})" if words else ""), f"cost {numbers.cost(spent)}"]
+        parts = [f"{ended} of {self._total} ended" + (f" ({words})" if words else "")]
+        if self._bought or spent is not None:
+            parts.append(f"cost {numbers.cost(spent)}")
         left_s = self._left_s(ended)
         if left_s is not None:
             parts.append(f"about {numbers.duration(left_s * 1000)} left")

@@ -35,10 +35,10 @@ def prompt_tokens(tokens: TokenBreakdown | None) -> str:
     return count(tokens.total - tokens.output if tokens else None)
 
 
-def cost(usd: float | None) -> str:
-    """Write a cost in US dollars. Unknown is `?`, never 0."""
+def cost(usd: float | None, *, bought: bool = True) -> str:
+    """Write a cost in US dollars. Unknown is `?`, never 0; `-` where no model was asked, so that nothing was bought."""
     if usd is None:
-        return UNKNOWN
+        return UNKNOWN if bought else "-"
     if usd == 0:
         return "$0"
     if usd < 0.00005:

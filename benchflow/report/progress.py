@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from benchflow.contracts import Event
 from benchflow.report import numbers
 from benchflow.report.text import one_line
-from benchflow.report.verdict import judge
+from benchflow.report.verdict import is_played, judge
 from benchflow.row import ProfileRow
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def describe_row(row: ProfileRow) -> str:
         f" {numbers.score(row.score)} ({row.checks_passed}/{row.checks_total} checks)" if row.score is not None else ""
     )
     turns, wall = numbers.plural(row.agent_turns, "turn"), numbers.duration(row.timing.wall_ms)
-    figures = f"{turns}, {wall}, cost {numbers.cost(row.cost.total_usd)}"
+    bought = row.cost.total_usd is not None or not is_played(row.upstream)
+    figures = f"{turns}, {wall}" + (f", cost {numbers.cost(row.cost.total_usd)}" if bought else "")
     reason = f" - {one_line(verdict.reason, 160)}" if verdict.reason else ""
     name = f"{one_line(row.scenario_id)} #{row.iteration + 1} {one_line(row.agent)}"
     return f"{name}: {verdict.label}{scored}, {figures}{reason}"

@@ -14,7 +14,7 @@ from benchflow.report import numbers
 from benchflow.report.console import STYLES, UNTRUSTED, headline
 from benchflow.report.text import block, head, one_line, tail
 from benchflow.report.trial import CallView, TrialView, TurnView
-from benchflow.report.verdict import describe_limit, judge
+from benchflow.report.verdict import describe_limit, is_played, judge
 from benchflow.row import ProfileRow
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _figures(row: ProfileRow) -> str:
             numbers.plural(row.agent_turns, "turn"),
             numbers.plural(row.tool_calls.total, "tool call"),
             f"tokens {numbers.in_out(row.tokens)}",
-            f"cost {numbers.cost(row.cost.total_usd)}",
+            f"cost {numbers.cost(row.cost.total_usd, bought=not is_played(row.upstream))}",
             f"wall {numbers.duration(row.timing.wall_ms)}",
         ]
     )

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchflow.contracts import LimitHit, ScorerCheckResult
+from benchflow.gateway.upstream import PLAYED
 from benchflow.report.text import one_line
 from benchflow.row import ProfileRow
-
-PLAYED_UPSTREAMS = frozenset({"oracle", "null", "script"})
-"""Upstreams of our own, which answer without any model."""
 
 Word = Literal["pass", "fail", "unscored"]
 
@@ -29,6 +27,11 @@ class Verdict:
     def label(self) -> str:
         """The word, with the detail where there is one."""
         return f"{self.word} ({self.detail})" if self.detail else self.word
+
+
+def is_played(upstream: str) -> bool:
+    """Tell, of an upstream with its settings as rows have it, whether it answers without any model."""
+    return upstream.partition(":")[0] in PLAYED
 
 
 def judge(row: ProfileRow) -> Verdict:

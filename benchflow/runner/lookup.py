@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchflow.contracts import Limits
+from benchflow.gateway.prices import find_own_prices
 from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
 from benchflow.hosting.launch import required_values
 from benchflow.machine.home import Home
@@ -15,6 +17,9 @@ from benchflow.runner.plan import Cell, Trial, make_plan
 from benchflow.runner.request import RunRequest
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario, find_scenarios
+
+if TYPE_CHECKING:
+    from benchflow.gateway.own_prices import OwnPrices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +34,7 @@ class Job:
     upstream: OpenedUpstream
     secrets: Sequence[str]
     """What must not be in any file of the run."""
+    prices: "OwnPrices | None" = None
 
     @property
     def require_capture(self) -> bool:
@@ -65,6 +71,7 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
         scenarios=find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude),
         upstream=upstream,
         secrets=[*required_values(agent, environ).values(), *upstream.secrets],
+        prices=find_own_prices(request.prices, environ),
     )
 
 

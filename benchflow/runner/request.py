@@ -32,6 +32,8 @@ class RunRequest:
     out: Path = Path("runs")
     keep: Keep = "failed"
     reinstall: bool = False
+    prices: Path | None = None
+    """None: the file that the environment names, if it does."""
     agents_dir: Path | None = None
     gate: Gate = field(default_factory=Gate)
 

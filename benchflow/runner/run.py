@@ -11,6 +11,7 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.contracts import Event
+from benchflow.gateway.chain import build_chain
 from benchflow.gateway.gateway import Gateway
 from benchflow.hosting.equipment import Equipment
 from benchflow.install import Install, ensure_installed, find_install
@@ -76,8 +77,15 @@ async def perform(job: Job, say: Say) -> RunResult:
         folder.write_description(describe_run(job, plan, choice))
         toolchains = Toolchains(job.home)
         scratch = stack.enter_context(Scratch(job.home.scratch / folder.run_id, sandbox, toolchains))
+        chain = build_chain(job.upstream.upstream)
         gateway = await stack.enter_async_context(
-            Gateway(job.upstream.upstream, clock=clock, redactor=redactor, strict_model=request.strict_model)
+            Gateway(
+                chain.upstream,
+                clock=clock,
+                redactor=redactor,
+                strict_model=request.strict_model,
+                prices=job.prices,
+            )
         )
         progress = stack.enter_context(open_progress(len(plan)))
         provider = AcpProvider(equip=lambda: _equip(job, sandbox, gateway, clock, redactor, say))
