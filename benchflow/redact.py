@@ -13,6 +13,8 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 from benchflow.redaction.forms import Broken, breakable_forms, parts, whole_forms
 from benchflow.redaction.patterns import PATTERNS, REACH, Pattern
 
+REDACTIONS = "redactions"
+"""Where the counts of a trial stand among the extensions of its row."""
 KNOWN = "known"
 """The category of the secrets that BenchFlow was told."""
 
@@ -43,7 +45,7 @@ class Redactor:
     def fresh(self) -> Self:
         """Return one that replaces the same, and counts anew."""
         other = object.__new__(type(self))
-        other._matcher = self._matcher  # noqa: SLF001 - of its own class
+        other._matcher = self._matcher
         other.counts = Counter()
         return other
 

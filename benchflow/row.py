@@ -19,6 +19,7 @@ from benchflow.contracts import (
     ToolCallBreakdown,
 )
 from benchflow.errors import ErrorCode, InputError
+from benchflow.redact import Redactor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,13 @@ class ProfileRow:
     def to_json(self) -> bytes:
         """Return the row as one line of JSON, without the newline."""
         return orjson.dumps(self)
+
+
+def without_secrets(row: ProfileRow, redactor: Redactor) -> ProfileRow:
+    """Return the row as its file will have it, so that what is printed of it holds no secret either."""
+    content = row.to_json()
+    clean = redactor.redact(content)
+    return row if clean is content else _adapter().validate_json(clean)
 
 
 @cache

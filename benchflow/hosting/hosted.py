@@ -3,13 +3,13 @@
 This is where the three meet; none of them knows the others.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Self
 
 import anyio
+import anyio.to_thread
 
 from benchflow.clock import Stamp
 from benchflow.contracts import (
@@ -34,12 +34,14 @@ from benchflow.hosting.equipment import Equipment, launch_spec
 from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
 from benchflow.outcome import exchange_fault
+from benchflow.redact import REDACTIONS
 from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
 from benchflow.session.background import Background
 from benchflow.session.files import WorkspaceFiles
 from benchflow.session.session import AcpClient
 from benchflow.session.terminals import Terminals
 from benchflow.stopwatch import Stopwatch
+from benchflow.trajectories.mend import mend
 from benchflow.trajectories.trajectory import ACP_LOG, exchange_moments
 from benchflow.workspaces.workspace import Workspace
 
@@ -57,6 +59,7 @@ class HostedSession:
     def __init__(self, equipment: Equipment, params: CreateSessionParams) -> None:
         self._equipment = equipment
         self._params = params
+        self._redactor = equipment.redactor.fresh()
         self._broadcast = Broadcast(params.observers)
         self._stderr = StderrLog(self._log("stderr.log"))
         self._acp_log = self._log(ACP_LOG)
@@ -110,10 +113,10 @@ class HostedSession:
         self._texts.clear()
         self._prompts += 1
         self._tap.prompt_sent(text)
-        begun = time.monotonic()
+        begun = self._agent_time()
         self._first_prompt = self._first_prompt or begun
         try:
-            outcome = await self._client.prompt([text], timeout_s, CANCEL_GRACE_S)
+            outcome = await self._client.prompt([text], timeout_s, CANCEL_GRACE_S, self._agent_time)
         except TrialError as error:
             return self._result(begun, error=error)
         finally:
@@ -133,6 +136,8 @@ class HostedSession:
         await self._broadcast.aclose()
         self._stderr.close()
         self._acp_log.close()
+        if self._redactor.knows_any:
+            await anyio.to_thread.run_sync(mend, self._acp_log.path, self._redactor)
 
     def facts(self) -> SessionFacts:
         """Return what was measured so far."""
@@ -146,8 +151,17 @@ class HostedSession:
             exchanges=metering.count(exchanges),
             segments={**self._watch.segments, "model": metering.model_ms(exchanges)},
             fault=self._fault(),
-            extensions={"by_role": metering.by_role(exchanges), "model": self._model_choice},
+            extensions={
+                "by_role": metering.by_role(exchanges),
+                "model": self._model_choice,
+                **metering.handling(exchanges),
+                **self._redactions(),
+            },
         )
+
+    def _redactions(self) -> dict[str, dict[str, int]]:
+        """How many secrets were replaced in the logs, by category; nothing where there were none."""
+        return {REDACTIONS: dict(self._redactor.counts)} if self._redactor.counts else {}
 
     async def _launch(self) -> None:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
@@ -172,6 +186,7 @@ class HostedSession:
             context,
             folder=params.folder,
             quirks=kit.manifest.quirks,
+            redactor=self._redactor,
             on_exchange=self._exchange_ended,
         )
 
@@ -241,7 +256,7 @@ class HostedSession:
         limit: LimitHit | None = None,
         error: TrialError | None = None,
     ) -> PromptResult:
-        wall_ms = round((time.monotonic() - begun) * 1000, 3)
+        wall_ms = round((self._agent_time() - begun) * 1000, 3)
         exchanges = self._exchanges
         return PromptResult(
             text="".join(self._texts),
@@ -272,6 +287,11 @@ class HostedSession:
             counter="wall_clock",
         )
 
+    def _agent_time(self) -> float:
+        """Seconds on a clock that stands still while the gateway holds what the agent waits for."""
+        assert self._tap is not None
+        return self._tap.agent_time.now()
+
     def _fault(self) -> Fault | None:
         """Say what the exchanges say went wrong; without a prompt there was nothing that could."""
         if self._tap is None or not self._prompts:
@@ -287,4 +307,4 @@ class HostedSession:
         return [exchange for exchange in self._tap.exchanges if exchange.kind == "generate"] if self._tap else []
 
     def _log(self, name: str) -> LogFile:
-        return LogFile(self._params.folder / name, self._equipment.redactor)
+        return LogFile(self._params.folder / name, self._redactor)

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, quote_plus
@@ -49,6 +50,8 @@ def whole_forms(secret: str) -> Iterator[bytes]:
     for escaped in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
         for form in (escaped, escaped.replace("/", "\\/"), json.dumps(escaped)[1:-1]):
             yield form.encode("utf-8", "surrogateescape")
+    for quoted in (repr(secret), repr(secret + "\"'")[:-4], shlex.quote(secret)):
+        yield quoted.strip("\"'").encode("utf-8", "surrogateescape")
     for encoded in (quote(plain, safe=""), quote(plain), quote_plus(plain)):
         yield encoded.encode()
         yield _lower_hex(encoded).encode()

@@ -57,7 +57,8 @@ PATTERNS = (
     _pattern(
         "private_key",
         b"-----BEGIN ",
-        rest=rb"[A-Z ]{0,30}PRIVATE KEY-----(?P<secret>(?:[A-Za-z0-9+/=\s:,-]|\\+[nr]){40,}?)(?:-----END|\Z|(?=[\"\\<]))",
+        rest=rb"[A-Z ]{0,30}PRIVATE KEY-----(?P<secret>(?:[A-Za-z0-9+/=\s:,-]|\\+[nr]){40,}?)"
+        + rb"(?:-----END|\Z|(?=[\"\\<]))",
         word=False,
     ),
 )

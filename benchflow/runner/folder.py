@@ -71,6 +71,11 @@ class RunFolder:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
+    @property
+    def redactor(self) -> Redactor:
+        """Replaces secrets in all files of the run."""
+        return self._redactor
+
     def log_file(self, path: Path) -> LogFile:
         """Open another file of the run, redacted like all of them. The caller closes it."""
         return LogFile(path, self._redactor)
@@ -88,8 +93,8 @@ class RunFolder:
         """Append the row of a trial that has ended for good."""
         self._rows.write(row.to_json() + b"\n")
 
-    def write_whole(self, path: Path, content: bytes) -> None:
-        """Write a file of the run, redacted, whole or not at all."""
+    def write_whole(self, path: Path, content: bytes, redactor: Redactor | None = None) -> None:
+        """Write a file of the run, redacted, whole or not at all. `redactor` is one that counts for its owner."""
         draft = path.with_name(path.name + ".draft")
-        draft.write_bytes(self._redactor.redact(content))
+        draft.write_bytes((redactor or self._redactor).redact(content))
         os.replace(draft, path)

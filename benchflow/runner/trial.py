@@ -3,7 +3,7 @@
 Knows only the contracts: which provider, scorer or plugin it drives is given to it.
 """
 
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +33,9 @@ from benchflow.contracts import (
 )
 from benchflow.errors import TrialError
 from benchflow.outcome import decide
-from benchflow.row import ProfileRow
+from benchflow.redact import REDACTIONS
+from benchflow.redaction.folders import clean_folder
+from benchflow.row import ProfileRow, without_secrets
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import Trial
 from benchflow.stopwatch import Stopwatch
@@ -107,6 +109,7 @@ class Try:
         self._facts = SessionFacts()
         self._trace: SessionTrace | None = None
         self._verdict: ScorerResult | None = None
+        self._redactor = stage.folder.redactor.fresh()
 
     async def run(self) -> ProfileRow:
         """Do it all, and return the row, which also stands in the try's result.json.
@@ -131,8 +134,7 @@ class Try:
             with anyio.CancelScope(shield=True):
                 await self._close(self._row())
             raise
-        await self._close(row)
-        return row
+        return await self._close(row)
 
     @contextmanager
     def _catch(self) -> Iterator[None]:
@@ -172,9 +174,9 @@ class Try:
     async def _prompt(self, prompts: Sequence[str], timeout_s: float | None) -> None:
         """Send the prompts in order, within one budget; the first that does not end well is the last."""
         assert self._handle is not None
-        begun = time.monotonic()
         for text in prompts:
-            left_s = None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - begun))
+            used_s = sum(result.metrics.timing.wall_ms for result in self._results) / 1000
+            left_s = None if timeout_s is None else max(0.0, timeout_s - used_s)
             self._results.append(await self._stage.provider.prompt(self._handle, text, left_s))
             if self._results[-1].completion_reason != "stop":
                 return
@@ -224,20 +226,29 @@ class Try:
                 found[f"{analyzer.name}.error"] = f"{type(exc).__name__}: {exc}"
         return replace(row, extensions={**row.extensions, **found}) if found else row
 
-    async def _close(self, row: ProfileRow) -> None:
-        """Write the result, keep or remove the workspace, and free the session."""
+    async def _close(self, row: ProfileRow) -> ProfileRow:
+        """Write the result, keep or remove the workspace, and free the session. Return the row as it was written."""
         keep = self._stage.keep == "always" or (self._stage.keep == "failed" and row.success is not True)
+        row = without_secrets(row, self._redactor)
         self._stage.folder.write_result(self._folder, row)
         if self._workspace is not None:
             await anyio.to_thread.run_sync(self._release, self._workspace, keep)
+        if self._redactor.counts:
+            counts = self._redactor.counts + Counter(row.extensions.get(REDACTIONS, {}))
+            row = replace(row, extensions={**row.extensions, REDACTIONS: dict(counts)})
+            self._stage.folder.write_result(self._folder, row)
         if self._handle is not None:
             await self._stage.provider.destroy_session(self._handle)
+        return row
 
     def _release(self, workspace: Workspace, keep: bool) -> None:
         """Write what changed in the workspace, and keep or remove it. Checks have only seen copies of it."""
         diff = workspace.diff().encode("utf-8", "surrogateescape")
-        self._stage.folder.write_whole(self._folder / "workspace.diff", diff)
-        self._stage.workspaces.release(workspace, self._folder / "workspace" if keep else None)
+        self._stage.folder.write_whole(self._folder / "workspace.diff", diff, self._redactor)
+        kept = self._folder / "workspace"
+        self._stage.workspaces.release(workspace, kept if keep else None)
+        if keep and self._redactor.knows_any:
+            clean_folder(kept, self._redactor)
 
     def _row(self) -> ProfileRow:
         trial, cell, facts = self._trial, self._trial.cell, self._facts
