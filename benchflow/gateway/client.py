@@ -1,41 +1,19 @@
 """Sends requests over kept HTTP/1.1 connections, byte for byte, without an HTTP library. Knows nothing of models."""
 
 import asyncio
-import os
 import ssl
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from benchflow.gateway.http11 import (
-    HEAD_LIMIT,
-    BadResponse,
-    Framing,
-    ResponseHead,
-    framing_of,
-    parse_response_head,
-    write_request_head,
-)
+from benchflow.gateway.http11 import ResponseHead, framing_of, write_request_head
 from benchflow.gateway.message import Headers, UpstreamCut
+from benchflow.gateway.outbound import Arriving, Connection, LongBody, Origin, told, words
 
-IDLE_S = 15.0
-"""How long a connection is kept for another request: shorter than servers keep theirs."""
-READ = 256 * 1024
-"""Bytes that are read at once, at most."""
 HAPPY_EYEBALLS_S = 0.25
 """Head start of an address of a host before the next one is tried too (RFC 8305)."""
-
-
-class Origin(NamedTuple):
-    """Where a connection leads to."""
-
-    scheme: str
-    host: str
-    port: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,52 +34,61 @@ class HttpClient:
     def __init__(self, *, proxy: str | None = None, patience: Patience = PATIENCE) -> None:
         self._proxy = urlsplit(proxy) if proxy else None
         self._patience = patience
-        self._idle: dict[Origin, list[_Connection]] = {}
-        self._opening: set[asyncio.Task[_Connection]] = set()
+        self._idle: dict[Origin, list[Connection]] = {}
+        self._opening: set[asyncio.Task[Connection]] = set()
         self._tls: ssl.SSLContext | None = None
 
     async def send(
-        self, method: str, url: str, headers: Headers, body: bytes, on_sent: Callable[[], None]
-    ) -> tuple[ResponseHead, "Arriving"]:
+        self, method: str, url: str, headers: Headers, body: bytes | LongBody, on_sent: Callable[[], None]
+    ) -> tuple[ResponseHead, Arriving]:
         """Send a request; return when the head of its response is there. Raises UpstreamCut.
 
-        `on_sent` is called once the request has left. Host and the body's length are added to the headers.
+        `on_sent` is called once the request has left, or begins to. Host and the body's length are added to its
+        headers.
         """
         place = urlsplit(url)
         origin = _origin(place)
-        with _told(f"{place.hostname}:{origin.port}"):
+        size = len(body) if isinstance(body, bytes) else body.size
+        top = _head(method, self._target(place), place, headers, size)
+        silence_s = self._patience.silence_s
+        with told(f"{place.hostname}:{origin.port}"):
             connection = self._take(origin) or await self._connect(origin)
             try:
-                connection.write(_write(method, self._target(place), place, headers, body), body)
-                on_sent()
-                head = await connection.head(self._patience.silence_s)
+                if isinstance(body, bytes):
+                    connection.send(top, body)
+                    on_sent()
+                else:
+                    on_sent()
+                    await connection.send_long(top, body, silence_s)
+                head = await connection.head(silence_s)
                 framing = framing_of(method, head)
             except BaseException:
-                connection.close()
+                connection.abort()
                 raise
-        return head, Arriving(self, connection, head, framing, self._patience.silence_s)
+        keep_alive = head.keep_alive and connection.clean
+        return head, Arriving(connection, framing, silence_s, keep_alive=keep_alive, keep=self._keep)
 
     @property
     def kept(self) -> int:
         """How many connections wait for another request."""
         return sum(len(idle) for idle in self._idle.values())
 
-    def keep(self, connection: "_Connection") -> None:
+    def _keep(self, connection: Connection) -> None:
         """Take back a connection whose response has come to its end."""
         connection.idle_since = time.monotonic()
         self._idle.setdefault(connection.origin, []).append(connection)
 
-    def _take(self, origin: Origin) -> "_Connection | None":
+    def _take(self, origin: Origin) -> Connection | None:
         """Find a kept connection that is still good."""
         idle = self._idle.get(origin, [])
         while idle:
             connection = idle.pop()
             if connection.usable:
                 return connection
-            connection.close()
+            connection.abort()
         return None
 
-    async def _connect(self, origin: Origin) -> "_Connection":
+    async def _connect(self, origin: Origin) -> Connection:
         opening = asyncio.create_task(self._open(origin))
         self._opening.add(opening)
         opening.add_done_callback(self._opening.discard)
@@ -117,36 +104,39 @@ class HttpClient:
                 f"no connection to {origin.host}:{origin.port} in {self._patience.connect_s:g} s"
             ) from exc
         except OSError as exc:
-            raise UpstreamCut(f"cannot connect to {origin.host}:{origin.port}: {_words(exc)}") from exc
+            raise UpstreamCut(f"cannot connect to {origin.host}:{origin.port}: {words(exc)}") from exc
 
-    def _keep_opened(self, opening: "asyncio.Task[_Connection]") -> None:
+    def _keep_opened(self, opening: "asyncio.Task[Connection]") -> None:
         if not opening.cancelled() and not opening.exception():
-            self.keep(opening.result())
+            self._keep(opening.result())
 
-    async def _open(self, origin: Origin) -> "_Connection":
+    async def _open(self, origin: Origin) -> Connection:
         first = _origin(self._proxy) if self._proxy else origin
         tls = self._context() if first.scheme == "https" else None
-        reader, writer = await asyncio.open_connection(
-            first.host, first.port, ssl=tls, limit=HEAD_LIMIT, happy_eyeballs_delay=HAPPY_EYEBALLS_S
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection(origin), first.host, first.port, ssl=tls, happy_eyeballs_delay=HAPPY_EYEBALLS_S
         )
-        connection = _Connection(origin, reader, writer)
         if self._proxy and origin.scheme == "https":
             try:
                 await self._tunnel(connection, self._proxy)
             except BaseException:
-                connection.close()
+                connection.abort()
                 raise
         return connection
 
-    async def _tunnel(self, connection: "_Connection", proxy: SplitResult) -> None:
+    async def _tunnel(self, connection: Connection, proxy: SplitResult) -> None:
         """Have the proxy connect to the server, and speak TLS through it."""
         origin = connection.origin
         target = f"{origin.host}:{origin.port}"
-        connection.write(write_request_head("CONNECT", target, (("Host", target), *_proxy_credentials(proxy))), b"")
+        connection.write(write_request_head("CONNECT", target, (("Host", target), *_proxy_credentials(proxy))))
         head = await connection.head(self._patience.connect_s)
         if head.status != 200:
             raise UpstreamCut(f"the proxy {proxy.hostname} refuses to connect: {head.status} {head.reason}")
-        await connection.writer.start_tls(self._context(), server_hostname=origin.host)
+        transport = await asyncio.get_running_loop().start_tls(
+            connection.transport, connection, self._context(), server_hostname=origin.host
+        )
+        assert transport
+        connection.transport = transport
 
     def _target(self, place: SplitResult) -> str:
         path = (place.path or "/") + (f"?{place.query}" if place.query else "")
@@ -161,7 +151,7 @@ class HttpClient:
         """Close the kept connections."""
         for idle in self._idle.values():
             for connection in idle:
-                connection.close()
+                connection.abort()
         self._idle.clear()
         for opening in self._opening:
             opening.cancel()
@@ -169,115 +159,13 @@ class HttpClient:
         await asyncio.sleep(0)  # asyncio closes the sockets of aborted connections in its next round
 
 
-class _Connection:
-    """One connection, with one request at a time on it."""
-
-    def __init__(self, origin: Origin, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.origin = origin
-        self.reader = reader
-        self.writer = writer
-        self.idle_since = 0.0
-
-    @property
-    def usable(self) -> bool:
-        """Whether it has not been idle for too long, and the server has neither closed it nor spoken unasked."""
-        fresh = time.monotonic() - self.idle_since < IDLE_S
-        return fresh and not self.reader.at_eof() and not self.writer.is_closing()
-
-    def write(self, head: bytes, body: bytes) -> None:
-        self.writer.write(head + body if len(body) < READ else head)
-        if len(body) >= READ:
-            self.writer.write(body)
-
-    async def head(self, silence_s: float) -> ResponseHead:
-        """Wait for the head of the response, interim ones left aside."""
-        while True:
-            async with asyncio.timeout(silence_s):
-                head = parse_response_head(await self.reader.readuntil(b"\r\n\r\n"))
-            if head.status >= 200:
-                return head
-
-    def close(self) -> None:
-        """End it at once."""
-        self.writer.transport.abort()
-
-
-class Arriving:
-    """The body of a response, as it arrives."""
-
-    def __init__(
-        self, client: HttpClient, connection: _Connection, head: ResponseHead, framing: Framing, silence_s: float
-    ) -> None:
-        self._client = client
-        self._connection = connection
-        self._head = head
-        self._framing = framing
-        self._silence_s = silence_s
-        self._over = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        framing = self._framing
-        while not framing.done:
-            with _told(self._connection.origin.host):
-                async with asyncio.timeout(self._silence_s):
-                    data = await self._connection.reader.read(READ)
-                if not data:
-                    self._at_end()
-                    break
-                body = framing.feed(data)
-            if body:
-                return body
-        raise StopAsyncIteration
-
-    def _at_end(self) -> None:
-        if not self._framing.ends_with_connection:
-            raise UpstreamCut("the connection was closed before the response was complete")
-
-    async def aclose(self) -> None:
-        """Let go of the connection: for others where the response came to its end, for good where it did not."""
-        if self._over:
-            return
-        self._over = True
-        if self._framing.done and not self._framing.surplus and self._head.keep_alive:
-            self._client.keep(self._connection)
-        else:
-            self._connection.close()
-
-
-@contextmanager
-def _told(server: str) -> Iterator[None]:
-    """Turn what breaks on a connection into UpstreamCut, in words."""
-    try:
-        yield
-    except TimeoutError as exc:
-        raise UpstreamCut(f"{server} was silent for too long") from exc
-    except asyncio.IncompleteReadError as exc:
-        raise UpstreamCut(f"{server} closed the connection before it answered") from exc
-    except asyncio.LimitOverrunError as exc:
-        raise UpstreamCut(f"{server} sent a head that is too large") from exc
-    except BadResponse as exc:
-        raise UpstreamCut(f"{server} did not answer in HTTP/1.1: {exc}") from exc
-    except OSError as exc:
-        raise UpstreamCut(f"the connection to {server} broke: {_words(exc)}") from exc
-
-
-def _words(error: OSError) -> str:
-    """Say what went wrong; asyncio puts words of its own in the place of the system's."""
-    if isinstance(error, ConnectionError) and error.errno:
-        return os.strerror(error.errno)
-    return error.strerror or str(error)
-
-
 def _origin(place: SplitResult) -> Origin:
     return Origin(place.scheme, place.hostname or "", place.port or (443 if place.scheme == "https" else 80))
 
 
-def _write(method: str, target: str, place: SplitResult, headers: Headers, body: bytes) -> bytes:
+def _head(method: str, target: str, place: SplitResult, headers: Headers, size: int) -> bytes:
     host = place.netloc.rpartition("@")[2]
-    length = (("Content-Length", str(len(body))),) if body or method not in ("GET", "HEAD") else ()
+    length = (("Content-Length", str(size)),) if size or method not in ("GET", "HEAD") else ()
     return write_request_head(method, target, (("Host", host), *headers, *length))
 
 

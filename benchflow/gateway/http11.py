@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: heads of requests and responses, chunks, and where a body ends. Pure; knows nothing of models.
+"""HTTP/1.1 as bytes: heads of requests and responses, and how they say where a body ends. Pure.
 
 Names, values and the order of headers are kept as they came: latin-1 stands for bytes, one character each.
 """
@@ -6,8 +6,8 @@ Names, values and the order of headers are kept as they came: latin-1 stands for
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from benchflow.gateway.framing import Chunked, Framing, Sized, UntilClose
 from benchflow.gateway.message import Headers, find_header
 
 HOP_BY_HOP = frozenset(
@@ -26,15 +26,12 @@ HOP_BY_HOP = frozenset(
 """Headers that concern one connection alone (RFC 9110, 7.6.1)."""
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
-CHUNK_LINE_LIMIT = 16 * 1024
 HEAD_LIMIT = 256 * 1024
 """Bytes of a head; also how much is read ahead of what is needed."""
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[!-~\x80-\xff]*|\*) HTTP/1\.([01])")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00\r\n]*)")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\x00\r\n]*))?")
-_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
@@ -140,114 +137,6 @@ def _fields(lines: Sequence[bytes]) -> Headers:
     return tuple(fields)
 
 
-def chunk_size(line: bytes) -> int:
-    """Read the line before a chunk. Raises ValueError."""
-    digits = line.partition(b";")[0].strip()
-    if not _CHUNK_SIZE.fullmatch(digits):
-        raise ValueError(f"not the size of a chunk: {line[:80]!r}")
-    return int(digits, 16)
-
-
-class Framing(Protocol):
-    """Tells a body from what is around it, as bytes arrive."""
-
-    done: bool
-    """The body is complete."""
-    surplus: bool
-    """Bytes came after its end, which nobody asked for."""
-    ends_with_connection: bool
-    """The end of the connection is the end of the body, and no accident."""
-
-    def feed(self, data: bytes) -> bytes:
-        """Return the bytes of the body among those that have arrived. Raises BadResponse."""
-        ...
-
-
-class Sized:
-    """A body of known length."""
-
-    ends_with_connection = False
-
-    def __init__(self, length: int) -> None:
-        self._left = length
-        self.done = length == 0
-        self.surplus = False
-
-    def feed(self, data: bytes) -> bytes:
-        self.surplus = len(data) > self._left
-        body = data[: self._left]
-        self._left -= len(body)
-        self.done = self._left == 0
-        return body
-
-
-class UntilClose:
-    """A body that ends with its connection."""
-
-    done = False
-    surplus = False
-    ends_with_connection = True
-
-    def feed(self, data: bytes) -> bytes:
-        return data
-
-
-class Chunked:
-    """A body in chunks."""
-
-    ends_with_connection = False
-
-    def __init__(self) -> None:
-        self.done = False
-        self.surplus = False
-        self._left = 0
-        """Bytes that the chunk under way still lacks."""
-        self._line_end = False
-        """The empty line after a chunk is still to come."""
-        self._trailers = False
-        self._rest = b""
-        """A line that has not come whole yet."""
-
-    def feed(self, data: bytes) -> bytes:
-        data, at, body = self._rest + data, 0, []
-        self._rest = b""
-        while at < len(data):
-            if self._left:
-                piece = data[at : at + self._left]
-                body.append(piece)
-                at += len(piece)
-                self._left -= len(piece)
-                self._line_end = not self._left
-                continue
-            end = data.find(b"\r\n", at)
-            if end < 0 or self.done:
-                self._keep(data[at:])
-                break
-            self._take_line(data[at:end])
-            at = end + 2
-        return b"".join(body)
-
-    def _keep(self, rest: bytes) -> None:
-        self.surplus = self.done
-        self._rest = rest
-        if len(rest) > CHUNK_LINE_LIMIT:
-            raise BadResponse("a chunk of the response is malformed")
-
-    def _take_line(self, line: bytes) -> None:
-        if self._trailers:
-            self.done = not line
-        elif self._line_end:
-            self._line_end = False
-            if line:
-                raise BadResponse("a chunk of the response is longer than it says")
-        else:
-            try:
-                self._left = chunk_size(line)
-            except ValueError as exc:
-                raise BadResponse(f"a chunk of the response is malformed: {exc}") from exc
-            self._trailers = not self._left
-
-
 def framing_of(method: str, head: ResponseHead) -> Framing:
     """Say how the body of a response ends. Raises BadResponse."""
     if not has_body(method, head.status):
@@ -280,8 +169,3 @@ def write_head(status: int, reason: str, headers: Headers, extra: Headers) -> by
     lines += [f"{name}: {value}" for name, value in extra]
     lines.append("\r\n")
     return "\r\n".join(lines).encode("latin-1")
-
-
-def write_chunk(data: bytes) -> bytes:
-    """Frame bytes as one chunk."""
-    return b"%x\r\n%b\r\n" % (len(data), data)
