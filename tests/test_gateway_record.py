@@ -70,6 +70,9 @@ async def test_line_has_every_field(tmp_path: Path) -> None:
         "role_reason": "ends with a prompt that was sent",
         "turn": 0,
         "after_prompt": False,
+        "held_ms": 0.0,
+        "attempts": [],
+        "fault": None,
         "origin": "upstream",
         "status": 200,
         "end": "complete",
@@ -301,8 +304,8 @@ async def test_secrets_are_nowhere_in_the_log_and_the_digests_are_of_the_real_by
     content = (tmp_path / "llm.jsonl").read_bytes()
     assert SECRET.encode() not in content
     first, second = gateway.log()
-    assert first.request_body == second.request_body == body.replace(SECRET.encode(), b"[redacted]")
-    assert first.response_body == answer.replace(SECRET.encode(), b"[redacted]")
+    assert first.request_body == second.request_body == body.replace(SECRET.encode(), b"[redacted:known]")
+    assert first.response_body == answer.replace(SECRET.encode(), b"[redacted:known]")
     assert first.line["request"]["sha256_received"] == hashlib.sha256(body).hexdigest()
     assert first.line["response"]["sha256"] == hashlib.sha256(answer).hexdigest()
 
@@ -321,7 +324,7 @@ async def test_secret_that_is_streamed_in_pieces_is_withheld(tmp_path: Path) -> 
     assert SECRET.encode() not in (tmp_path / "llm.jsonl").read_bytes()
     assert "sk-real" not in (tmp_path / "llm.jsonl").read_text()
     assert entry.response_body is None
-    assert entry.answer.text == "it is [redacted]."
+    assert entry.answer.text == "it is [redacted:known]."
     assert entry.line["response"]["raw"] == {"withheld": "a secret is spread over several pieces of the stream"}
 
 

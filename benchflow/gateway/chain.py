@@ -1,8 +1,16 @@
 """The upstream chain of a run, built in this one place: what wraps the upstream that was opened, and in which order."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from benchflow.gateway.keywatch import KeyWatch
+from benchflow.gateway.limits import Pace
+from benchflow.gateway.pacing import Pacing
+from benchflow.gateway.retrying import Retries, Retrying
 from benchflow.gateway.upstream import Upstream
+
+if TYPE_CHECKING:
+    from benchflow.gateway.fault_plan import FaultPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,8 +19,20 @@ class Chain:
 
     upstream: Upstream
     """The outermost."""
+    key: KeyWatch
+    """Knows whether the upstream takes the key."""
 
 
-def build_chain(opened: Upstream) -> Chain:
-    """Wrap the upstream that was opened."""
-    return Chain(upstream=opened)
+def build_chain(
+    opened: Upstream, *, pace: Pace | None = None, retries: Retries | None = None, faults: "FaultPlan | None" = None
+) -> Chain:
+    """Wrap the upstream that was opened: faults look to the rest as if it had failed by itself."""
+    upstream: Upstream = (key := KeyWatch(opened))
+    if faults:
+        from benchflow.gateway.faults import Faults
+
+        upstream = Faults(upstream, faults)
+    upstream = Pacing(upstream, pace or Pace())
+    if retries and retries.times:
+        upstream = Retrying(upstream, retries)
+    return Chain(upstream=upstream, key=key)

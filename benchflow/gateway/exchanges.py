@@ -13,7 +13,9 @@ from benchflow.errors import InputError
 from benchflow.gateway.bodies import BodyReader, Stored, restore
 from benchflow.gateway.dialects import DIALECTS
 from benchflow.gateway.encoding import Undecodable, decode
+from benchflow.gateway.handling import Attempt, PlayedFault
 from benchflow.gateway.message import Assembled, Change, Exchange, Headers, ModelRequest, RawRequest
+from benchflow.gateway.queries import hide_credentials
 from benchflow.gateway.reading import plain
 
 SCHEMA = 1
@@ -59,11 +61,14 @@ def write_line(
         "kind": exchange.kind,
         "method": request.method,
         "path": request.path,
-        "query": request.query,
+        "query": hide_credentials(request.query),
         "role": exchange.role,
         "role_reason": exchange.role_reason,
         "turn": exchange.turn,
         "after_prompt": exchange.after_prompt,
+        "held_ms": exchange.held_ms,
+        "attempts": exchange.attempts,
+        "fault": exchange.fault,
         "origin": exchange.origin,
         "status": exchange.status,
         "end": exchange.end,
@@ -182,6 +187,9 @@ class RecordedExchange:
             tokens=TokenBreakdown(**usage) if usage else None,
             cost=CostBreakdown(**cost),
             changes=self.changes,
+            held_ms=line["held_ms"],
+            attempts=tuple(Attempt(**attempt) for attempt in line["attempts"]),
+            fault=PlayedFault(**line["fault"]) if line["fault"] else None,
         )
 
 

@@ -47,6 +47,8 @@ class Attempt:
 class Handling:
     """One request on its way. Times are of `time.monotonic`."""
 
+    number: int = 0
+    """Order of arrival in the trial, from 0."""
     arrived_s: float = field(default_factory=time.monotonic)
     ended_s: float | None = None
     """None: it is under way."""
@@ -66,7 +68,7 @@ class Handling:
     def held_ms(self) -> float:
         """How long it was held, in milliseconds."""
         now = time.monotonic()
-        return round(sum(min(until, now) - since for since, until in self.holds) * 1000, 3)
+        return round(sum(min(until, now) - since for since, until in self.holds) * 1000.0, 3)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -85,11 +87,13 @@ class AgentTime:
     def __init__(self) -> None:
         self._under_way: list[Handling] = []
         self._open = 0
+        self._begun = 0
         self._stood_s = 0.0
 
     def begin(self) -> Handling:
         """Take a request in."""
-        handling = Handling()
+        handling = Handling(number=self._begun)
+        self._begun += 1
         self._under_way.append(handling)
         self._open += 1
         return handling

@@ -111,6 +111,11 @@ class Ledger:
         """The agent has answered the prompt."""
         self._trial = replace(self._trial, prompt_open=False)
 
+    @property
+    def prompt(self) -> int | None:
+        """Index of the last prompt that was sent; None: there was none yet."""
+        return len(self._trial.prompts) - 1 if self._trial.prompts else None
+
     def begin(self, request: RawRequest, context: TrialContext) -> Pending:
         """Take a request in: give it its number and its role."""
         verdict = self._verdict(context)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self, overload
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
+from benchflow.gateway.handling import Attempt, PlayedFault
 
 Headers = tuple[tuple[str, str], ...]
 """Names as received, in order, repeats kept."""
@@ -15,6 +16,8 @@ End = Literal["complete", "client_gone", "upstream_cut", "refused"]
 RouteKind = Literal["generate", "count_tokens", "models", "probe"]
 ExchangeKind = RouteKind | Literal["other"]
 """What a request was for; `other`: no known dialect has such a path."""
+UNANSWERED_MS = 120_000.0
+"""A client that leaves after so long without even the head of a response has left an upstream that did not answer."""
 ChangeKind = Literal["credentials", "hop_headers", "model", "wrap_up"]
 
 
@@ -115,6 +118,8 @@ class Route:
     """Where the dialect has it in the path."""
     stream: bool = False
     """Where the dialect says so in the path."""
+    own: bool = False
+    """The path is the dialect's alone, although others would take it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +208,8 @@ class ModelRequest:
     """The client wants the usage at the end of a stream."""
     schema: Mapping[str, Any] | None = None
     """JSON Schema that the answer's text must fit; None: any text."""
+    stream_form: Literal["events", "array"] = "events"
+    """A stream comes as events, or, where the dialect knows that too, as one JSON array in pieces."""
     continues: str | None = None
     """The id of the response whose conversation, kept by the server, this request goes on with; None: all is in it."""
     compacts: bool = False
@@ -287,6 +294,12 @@ class Exchange:
     changes: Sequence[Change] = ()
     after_prompt: bool = False
     """It began after the prompt's response."""
+    held_ms: float = 0.0
+    """The part of `duration_ms` during which the gateway held the request: for a limit, or to repeat it."""
+    attempts: Sequence[Attempt] = ()
+    """All sendings of the request, in order, where the gateway repeats what fails; empty where it does not."""
+    fault: PlayedFault | None = None
+    """What was played on purpose, on the last sending."""
 
     @property
     def succeeded(self) -> bool:
@@ -298,6 +311,12 @@ class Exchange:
         """The upstream failed: 401, 403, 408, 429, 5xx, cut, or no answer. A refusal of ours does not count."""
         if self.origin == "gateway":
             return False
-        if self.end == "upstream_cut":
+        if self.end == "upstream_cut" or (self.end == "client_gone" and self._left_waiting):
             return True
         return self.status is not None and (self.status in (401, 403, 408, 429) or self.status >= 500)
+
+    @property
+    def _left_waiting(self) -> bool:
+        """Whether a client that left had waited in vain: through a fault, for repetitions, or for very long."""
+        unanswered = self.status is None and (bool(self.attempts) or self.duration_ms >= UNANSWERED_MS)
+        return self.fault is not None or unanswered

@@ -27,7 +27,9 @@ class Recording:
         def on_sent(sent: RawRequest) -> None:
             pending.sent = sent
 
-        context = altered(context, role=pending.begun.role, on_sent=on_sent)
+        context = altered(
+            context, role=pending.begun.role, prompt=self._ledger.prompt, handling=pending.handling, on_sent=on_sent
+        )
         try:
             response = await self._upstream.send(request, context)
         except UpstreamCut as cut:

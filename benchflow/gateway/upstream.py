@@ -1,8 +1,8 @@
 """What the gateway forwards to: a provider, the oracle, a cassette. An upstream can be wrapped by another."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.handling import Handling
@@ -33,11 +33,19 @@ class TrialContext:
     scenario_id: str = ""
     workspace: str = ""
     """The agent's working directory, as the agent sees it."""
+    home: str = ""
+    tmp: str = ""
+    port: int | None = None
+    """Where the agent finds the gateway."""
+    memory: dict[str, Any] = field(default_factory=dict)
+    """What upstreams keep of the trial between its requests; it goes when the trial does."""
     dialect: Dialect | None = None
     route: Route | None = None
     parsed: ModelRequest | None = None
     """None: no generate request, or one that cannot be read."""
     role: Role = "main"
+    prompt: int | None = None
+    """Index of the last prompt that the client sent; None: it sent none yet."""
     handling: Handling | None = None
     """Where what became of the request is written down; None: nobody records it."""
     on_sent: Callable[[RawRequest], None] = _ignore

@@ -180,6 +180,9 @@ class HostedSession:
             iteration=params.iteration,
             scenario_id=params.scenario_id,
             workspace=process.inside.workspace,
+            home=process.inside.home,
+            tmp=process.inside.tmp,
+            port=spec.sockets[0].port,
         )
         self._tap = await kit.gateway.attach(
             process.sockets[0],

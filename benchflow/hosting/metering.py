@@ -1,5 +1,6 @@
 """Adds up the exchanges of a session: tokens, cost, counts, times. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,6 +46,23 @@ def by_role(exchanges: Sequence[Exchange]) -> dict[str, Any]:
     return split
 
 
+def handling(exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    """Return what the gateway did beside passing on: how long it held requests, how many it repeated, its faults."""
+    repeated = sum(max(0, len(exchange.attempts) - 1) for exchange in exchanges)
+    faults = Counter(kind for exchange in exchanges for kind in _faults(exchange))
+    return {
+        "held_ms": round(sum(exchange.held_ms for exchange in exchanges), 3),
+        "repeated": repeated,
+        "faults": dict(sorted(faults.items())),
+    }
+
+
+def _faults(exchange: Exchange) -> Iterable[str]:
+    if exchange.attempts:
+        return [attempt.fault for attempt in exchange.attempts if attempt.fault]
+    return [exchange.fault.kind] if exchange.fault else []
+
+
 def model_served(exchanges: Sequence[Exchange]) -> str | None:
     """Return what the upstream said that it served, in the last main exchange that said so."""
     said = [exchange.model_answered for exchange in exchanges if exchange.role == "main" and exchange.model_answered]
@@ -52,8 +70,8 @@ def model_served(exchanges: Sequence[Exchange]) -> str | None:
 
 
 def model_ms(exchanges: Iterable[Exchange]) -> float:
-    """Return the milliseconds that main exchanges took, added up."""
-    return round(sum(exchange.duration_ms for exchange in exchanges if exchange.role == "main"), 3)
+    """Return the milliseconds that main exchanges took, added up, without those for which the gateway held them."""
+    return round(sum(exchange.duration_ms - exchange.held_ms for exchange in exchanges if exchange.role == "main"), 3)
 
 
 def _sum_known(exchanges: Sequence[Exchange]) -> float | None:

@@ -190,11 +190,16 @@ class AcpClient:
     # Prompts
 
     async def prompt(
-        self, texts: Sequence[str], timeout_s: float | None = None, cancel_grace_s: float = CANCEL_GRACE_S
+        self,
+        texts: Sequence[str],
+        timeout_s: float | None = None,
+        cancel_grace_s: float = CANCEL_GRACE_S,
+        now: Callable[[], float] = anyio.current_time,
     ) -> PromptOutcome:
         """Send one prompt, a text block each, and wait for the end of its turn.
 
-        When `timeout_s` is up, or this call is cancelled, the turn is ended over the protocol, in `cancel_grace_s`.
+        When `timeout_s` is up on the clock `now`, or this call is cancelled, the turn is ended over the protocol, in
+        `cancel_grace_s`.
         """
         session = self._opened()
         self._prompted = True
@@ -202,11 +207,11 @@ class AcpClient:
         blocks = [{"type": "text", "text": text} for text in texts]
         reply = self._connection.request("session/prompt", {"sessionId": session.id, "prompt": blocks})
         turn = self._turn = Turn(reply)
-        begun = anyio.current_time()
+        begun = now()
         try:
             waited_s = None
-            if timeout_s is not None and not await turn.ends_within(timeout_s):
-                waited_s = anyio.current_time() - begun
+            if timeout_s is not None and not await turn.ends_within(timeout_s, now):
+                waited_s = now() - begun
                 await self.cancel(cancel_grace_s)
             return replace(await self._outcome(turn), timed_out=waited_s is not None, waited_s=waited_s)
         except anyio.get_cancelled_exc_class():

@@ -1,12 +1,15 @@
 """One prompt turn, from the prompt to whatever ends it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 
 from benchflow.session.connection import Reply
+
+LOOK_AGAIN_S = 0.05
+"""How often a clock is looked at that stood still while a turn's time ran out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,7 @@ class PromptOutcome:
     timed_out: bool = False
     """We asked because the prompt's time was up."""
     waited_s: float | None = field(default=None, compare=False)
-    """After how many seconds its time was up, as measured; None: it was not."""
+    """After how many seconds of the agent's time it was up, as measured; None: it was not."""
     usage: Mapping[str, Any] | None = None
     """`PromptResponse.usage` as sent."""
 
@@ -45,11 +48,16 @@ class Turn:
         """Wait for the end; return the agent's last word on it. Raises RpcError, PeerGone or GivenUp."""
         return await self.reply.wait()
 
-    async def ends_within(self, seconds: float) -> bool:
-        """Wait for the end, for so long at most; say whether it came."""
-        with anyio.move_on_after(seconds):
-            await self.reply.settled.wait()
-        return self.reply.settled.is_set()
+    async def ends_within(self, seconds: float, now: Callable[[], float] = anyio.current_time) -> bool:
+        """Wait for the end, for so long at most on the clock `now`, which may stand still; say whether it came."""
+        deadline = now() + seconds
+        left = seconds
+        while True:
+            with anyio.move_on_after(left):
+                await self.reply.settled.wait()
+            if self.reply.settled.is_set() or now() >= deadline:
+                return self.reply.settled.is_set()
+            left = max(deadline - now(), LOOK_AGAIN_S)
 
     def give_up(self) -> None:
         """Stop waiting for the end."""
