@@ -1,5 +1,6 @@
 """The upstream `forward`: sends requests on to a provider, byte for byte. Real keys are put in here, nowhere else."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from benchflow.gateway.changing import answer_error, replace_credentials, strip_
 from benchflow.gateway.client import PATIENCE, HttpClient, Patience
 from benchflow.gateway.message import RawRequest, RawResponse
 from benchflow.gateway.upstream import TrialContext
+
+_VERSION = re.compile(r"v\d\w*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +41,9 @@ class Forward:
         if dialect is None or route is None or dialect.name not in self._target.base_urls:
             spoken = ", ".join(self._target.base_urls)
             return answer_error(404, f"{self.name} speaks {spoken}; not {request.method} {request.path}")
-        query = f"?{request.query}" if request.query else ""
-        url = self._target.base_urls[dialect.name].rstrip("/") + route.tail + query
         outgoing = replace_credentials(strip_hop_headers(request), dialect, self._target.key)
+        query = f"?{outgoing.query}" if outgoing.query else ""
+        url = address(self._target.base_urls[dialect.name], route.tail) + query
         head, body = await self._client.send(
             outgoing.method, url, outgoing.headers, outgoing.body, lambda: context.on_sent(outgoing)
         )
@@ -49,3 +52,12 @@ class Forward:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.aclose()
+
+
+def address(base_url: str, tail: str) -> str:
+    """Join a provider's base URL and what follows it. A version that ends the one and begins the other stands once."""
+    base = base_url.rstrip("/")
+    version = tail.split("/", 2)[1]
+    if _VERSION.fullmatch(version):
+        base = base.removesuffix(f"/{version}")
+    return base + tail
