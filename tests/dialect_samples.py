@@ -51,6 +51,10 @@ class Sample(Protocol):
         """Where the request goes."""
         ...
 
+    def query(self, ask: Ask) -> str:
+        """What stands behind the `?`."""
+        ...
+
     def body(self, ask: Ask) -> bytes:
         """The request's body."""
         ...
@@ -78,6 +82,9 @@ class ChatSample:
 
     def path(self, ask: Ask) -> str:
         return "/v1/chat/completions"
+
+    def query(self, ask: Ask) -> str:
+        return ""
 
     def body(self, ask: Ask) -> bytes:
         messages: list[dict[str, Any]] = [{"role": "system", "content": ask.system}] if ask.system else []
@@ -135,6 +142,9 @@ class MessagesSample:
     def path(self, ask: Ask) -> str:
         return "/v1/messages"
 
+    def query(self, ask: Ask) -> str:
+        return "beta=true"
+
     def body(self, ask: Ask) -> bytes:
         messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": ask.text}]}]
         for call, result in ask.steps:
@@ -154,9 +164,64 @@ class MessagesSample:
         return encode({**body, "stream": ask.stream})
 
 
+GOOGLE_USAGE = {
+    "promptTokenCount": 100,
+    "cachedContentTokenCount": 40,
+    "candidatesTokenCount": 15,
+    "thoughtsTokenCount": 5,
+    "totalTokenCount": 120,
+}
+
+
+def google_piece(text: str, usage: Mapping[str, int], **more: Any) -> bytes:
+    candidate = {"content": {"parts": [{"text": text}], "role": "model"}, **more, "index": 0}
+    told = {"usageMetadata": usage, "modelVersion": MODEL, "responseId": "r1"}
+    return encode({"candidates": [candidate], **told})
+
+
+class GoogleSample:
+    name = "google-generative-ai"
+    whole = google_piece(TEXT, GOOGLE_USAGE, finishReason="STOP")
+    stream = b"".join(
+        b"data: " + piece + b"\r\n\r\n"
+        for piece in (
+            google_piece("He", {"promptTokenCount": 100}),
+            google_piece("llo", {**GOOGLE_USAGE, "candidatesTokenCount": 7}),
+            google_piece("", GOOGLE_USAGE, finishReason="STOP"),
+        )
+    )
+    error = encode({"error": {"code": 400, "message": ERROR, "status": "INVALID_ARGUMENT"}})
+
+    def path(self, ask: Ask) -> str:
+        return f"/v1beta/models/{ask.model}:{'streamGenerateContent' if ask.stream else 'generateContent'}"
+
+    def query(self, ask: Ask) -> str:
+        return "alt=sse" if ask.stream else ""
+
+    def body(self, ask: Ask) -> bytes:
+        contents: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": ask.text}]}]
+        for call, result in ask.steps:
+            asked = {"id": call.id, "name": call.name, "args": call.arguments}
+            contents.append({"role": "model", "parts": [{"functionCall": asked}]})
+            answer = {"id": call.id, "name": call.name, "response": {"output": result}}
+            contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
+        body: dict[str, Any] = {"contents": contents}
+        if ask.system:
+            body["systemInstruction"] = {"role": "user", "parts": [{"text": ask.system}]}
+        if ask.tools:
+            functions = [{"name": name, "parametersJsonSchema": schema} for name, schema in ask.tools.items()]
+            body["tools"] = [{"functionDeclarations": functions}]
+        if ask.choice:
+            modes = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+            named = {} if ask.choice in modes else {"allowedFunctionNames": [ask.choice]}
+            body["toolConfig"] = {"functionCallingConfig": {"mode": modes.get(ask.choice, "ANY"), **named}}
+        return encode(body)
+
+
 SAMPLES: tuple[Sample, ...] = (
     ChatSample(),
     MessagesSample(),
+    GoogleSample(),
 )
 
 in_every_dialect = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)

@@ -36,7 +36,11 @@ ANSWER = ModelAnswer(
 
 def raw(sample: Sample, ask: Ask) -> RawRequest:
     return RawRequest(
-        method="POST", path=sample.path(ask), query="x=1", headers=(("Host", "gateway"),), body=sample.body(ask)
+        method="POST",
+        path=sample.path(ask),
+        query=sample.query(ask),
+        headers=(("Host", "gateway"),),
+        body=sample.body(ask),
     )
 
 
@@ -82,7 +86,7 @@ def test_model_is_changed_and_nothing_else(sample: Sample, ask: Ask) -> None:
     after, change = dialect.set_model(before, "other/model-2")
 
     expected = raw(sample, Ask(**{**vars(ask), "model": "other/model-2"}))
-    assert (after.path, after.body, after.query) == (expected.path, expected.body, "x=1")
+    assert (after.path, after.query, after.body) == (expected.path, expected.query, expected.body)
     assert (change.kind, change.before, change.after) == ("model", MODEL, "other/model-2")
     assert after.changes == (change,)
 

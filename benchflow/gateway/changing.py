@@ -8,6 +8,7 @@ from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.encoding import readable_codings
 from benchflow.gateway.http11 import HOP_BY_HOP
 from benchflow.gateway.message import Change, RawRequest, RawResponse
+from benchflow.gateway.queries import drop_credentials, find_credentials
 from benchflow.gateway.reading import plain
 from benchflow.gateway.upstream import TrialContext, Upstream
 from benchflow.gateway.writing import json_response
@@ -43,7 +44,8 @@ class Changing:
             return dialect.refuse(request, 400, f"the model of this trial is {context.model!r}, not {asked!r}")
         request = enforce_model(request, dialect, context.model)
         parsed = altered(context.parsed, model=context.model)
-        return await self._upstream.send(request, altered(context, parsed=parsed))
+        route = dialect.route(request.method, request.path) or context.route
+        return await self._upstream.send(request, altered(context, parsed=parsed, route=route))
 
     async def aclose(self) -> None:
         """Close what is behind it."""
@@ -78,7 +80,11 @@ def strip_hop_headers(request: RawRequest) -> RawRequest:
 
 
 def replace_credentials(request: RawRequest, dialect: Dialect, key: str | None) -> RawRequest:
-    """Put the provider's key where the agent's stands, or at the end; without a key, leave the agent's out."""
+    """Put the provider's key where the agent's stands, or at the end; without a key, leave the agent's out.
+
+    A key in the query is left out in any case: queries are what servers and proxies on the way write down.
+    """
+    request = _strip_query(request)
     own = dialect.key_header.lower()
     headers: list[tuple[str, str]] = []
     changes: list[Change] = []
@@ -97,6 +103,14 @@ def replace_credentials(request: RawRequest, dialect: Dialect, key: str | None) 
         headers.append((dialect.key_header, f"{dialect.key_prefix}{key}"))
         changes.append(_credentials(dialect.key_header, None, "the provider's key"))
     return altered(request, headers=tuple(headers), changes=(*request.changes, *changes))
+
+
+def _strip_query(request: RawRequest) -> RawRequest:
+    names = find_credentials(request.query)
+    if not names:
+        return request
+    changes = [Change(kind="credentials", path=f"query.{name}", before="the trial's key", after=None) for name in names]
+    return altered(request, query=drop_credentials(request.query), changes=(*request.changes, *changes))
 
 
 def _credentials(name: str, before: str | None, after: str | None) -> Change:

@@ -2,6 +2,7 @@
 
 from benchflow.gateway.chat import Chat
 from benchflow.gateway.dialect import Dialect
+from benchflow.gateway.google import Google
 from benchflow.gateway.messages import AnthropicMessages
 from benchflow.gateway.responses import Responses
 
@@ -10,6 +11,7 @@ DIALECTS: dict[str, Dialect] = {
     for dialect in (
         Chat(),
         AnthropicMessages(),
+        Google(),
         Responses(),
     )
 }

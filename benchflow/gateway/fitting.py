@@ -58,9 +58,8 @@ class _Fitting:
             case "object":
                 return self._object(schema, depth)
             case "array":
-                least = schema.get("minItems", 0)
                 item = self.value(schema.get("items", {}), name, depth - 1)
-                return [item] * (least if isinstance(least, int) else 0)
+                return [item] * (_length(schema, "minItems") or 0)
             case "boolean":
                 return bool(words(name) & _YES)
             case "integer" | "number":
@@ -80,9 +79,8 @@ class _Fitting:
             return schema["default"]
         if words(name) & _PLACES:
             return self._place
-        least, most = schema.get("minLength"), schema.get("maxLength")
-        text = self._note.ljust(least if isinstance(least, int) else 0, ".")
-        return text[:most] if isinstance(most, int) else text
+        text = self._note.ljust(_length(schema, "minLength") or 0, ".")
+        return text[: _length(schema, "maxLength")]
 
     def _resolve(self, schema: Any) -> Any:
         """Follow references within the schema."""
@@ -97,16 +95,19 @@ class _Fitting:
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """Return the type that a schema asks for, null left aside; `string` where it does not say."""
+    """Return the type that a schema asks for, null left aside; `string` where it does not say.
+
+    It is in small letters, however the schema has it: OpenAPI's as Google takes them have `STRING` and `OBJECT`.
+    """
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kind = next((one for one in kind if not _is_null(one)), "null")
     if kind is None:
         options = [*_options(schema, "anyOf"), *_options(schema, "oneOf")]
         if options:
             return kind_of(_first_real(options))
         kind = "object" if "properties" in schema else "array" if "items" in schema else "string"
-    return str(kind)
+    return str(kind).lower()
 
 
 def _options(schema: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -115,8 +116,20 @@ def _options(schema: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def _first_real(options: list[Any]) -> Any:
-    real = [option for option in options if not (isinstance(option, Mapping) and option.get("type") == "null")]
+    real = [option for option in options if not (isinstance(option, Mapping) and _is_null(option.get("type")))]
     return (real or options)[0]
+
+
+def _is_null(kind: Any) -> bool:
+    return isinstance(kind, str) and kind.lower() == "null"
+
+
+def _length(schema: Mapping[str, Any], key: str) -> int | None:
+    """Return a limit of a length; None: there is none. Google's schemas have such numbers as texts."""
+    limit = schema.get(key)
+    if isinstance(limit, str) and limit.isdecimal():
+        limit = int(limit)
+    return limit if isinstance(limit, int) and limit >= 0 else None
 
 
 def _merged(parts: list[Any]) -> dict[str, Any]:

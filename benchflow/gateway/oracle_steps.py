@@ -26,7 +26,7 @@ _DONE = re.compile(r"\[step (\d+): exit (\d+)\]")
 _OWN_ID = re.compile(r"step_(\d+)_(\d+)")
 _TROUBLE = re.compile(
     r"\W*(error|failed|failure|permission denied|denied|rejected|invalid|cannot|could not|unable to|exception"
-    r"|traceback|tool \S+ (not found|failed))\b",
+    r"|traceback|tool \S+ (not found|failed)|\w+ verification failed|exit code: [1-9])\b",
     re.IGNORECASE,
 )
 """How the result of a tool that failed begins."""
@@ -45,8 +45,8 @@ _SHORTENED = re.compile(r"\b(truncated|omitted|abbreviated)\b", re.IGNORECASE)
 def command_of(step: Step, number: int) -> str:
     """Return the command that plays the step and prints how it went. The shell that it runs in stays as it was."""
     mark = f'echo "[step {number}: exit $?]"'
-    if isinstance(step, RunStep):
-        return f"bash -c {_quote(step.run)}; {mark}"
+    if isinstance(step, RunStep):  # `env`, for there are agents that take a leading `bash -c` off and leave its quotes
+        return f"env bash -c {_quote(step.run)}; {mark}"
     path, content = step.write, step.content
     parent = str(PurePosixPath(path).parent)
     ready = "" if parent == "." else f"mkdir -p {_quote(parent)} && "
@@ -88,6 +88,8 @@ class _Outcome:
     """From 1."""
     passed: bool
     text: str
+    attempt: int = 1
+    """Which try of the step it was, as far as can be told."""
 
 
 def read_progress(request: ModelRequest, steps: Sequence[Step]) -> Progress:
@@ -97,7 +99,11 @@ def read_progress(request: ModelRequest, steps: Sequence[Step]) -> Progress:
         if outcome.passed and outcome.number > progress.done:
             progress = Progress(done=min(outcome.number, len(steps)))
         elif not outcome.passed and outcome.number == progress.done + 1:
-            progress = Progress(done=progress.done, failures=progress.failures + 1, output=outcome.text[-TAIL:])
+            failures = max(progress.failures + 1, outcome.attempt)
+            progress = Progress(done=progress.done, failures=failures, output=outcome.text[-TAIL:])
+        elif not outcome.passed and outcome.number > progress.done and request.continues is not None:
+            # The server keeps what came before: the step was tried, so those before it are done.
+            progress = Progress(done=outcome.number - 1, failures=outcome.attempt, output=outcome.text[-TAIL:])
     return progress
 
 
@@ -108,7 +114,7 @@ def _outcomes(request: ModelRequest, steps: Sequence[Step]) -> Iterator[_Outcome
             if number := _number_of(use, steps):
                 calls[use.id] = number, _ASKED.search(_joined(use.arguments)) is not None
         for result in message.tool_results:
-            yield from _of_result(result, calls.get(result.call_id))
+            yield from _of_result(result, calls.get(result.call_id) or _of_own_id(result.call_id, steps))
         if message.role == "user":
             yield from _of_marks("\n".join(message.texts))
 
@@ -124,25 +130,34 @@ def _number_of(use: ToolUse, steps: Sequence[Step]) -> int | None:
     return next((number for number, step in enumerate(steps, start=1) if _writes(values, step)), None)
 
 
+def _of_own_id(call_id: str, steps: Sequence[Step]) -> tuple[int, bool] | None:
+    """Say which step a call that is not in the request has played, and whether by a command."""
+    match = _OWN_ID.search(call_id)
+    number = int(match[1]) if match else 0
+    return (number, isinstance(steps[number - 1], RunStep)) if 0 < number <= len(steps) else None
+
+
 def _writes(values: tuple[str, ...], step: Step) -> bool:
     """Whether a file tool's arguments are those that play the step."""
     return isinstance(step, WriteStep) and step.content in values and any(v.endswith(step.write) for v in values)
 
 
 def _of_result(result: ToolResult, call: tuple[int, bool] | None) -> Iterator[_Outcome]:
-    marked = list(_of_marks(result.text))
+    own = _OWN_ID.search(result.call_id)
+    attempt = int(own[2]) if own else 1
+    marked = list(_of_marks(result.text, attempt))
     if marked or call is None:
         yield from marked
         return
     number, is_command = call
     passed = bool(_SHORTENED.search(result.text)) if is_command else not _reads_as_failure(result)
-    yield _Outcome(number, passed, result.text)
+    yield _Outcome(number, passed, result.text, attempt)
 
 
-def _of_marks(text: str) -> Iterator[_Outcome]:
+def _of_marks(text: str, attempt: int = 1) -> Iterator[_Outcome]:
     """Read the marks of a text; one that is repeated there counts once."""
     for number, status in dict.fromkeys(_DONE.findall(text)):
-        yield _Outcome(int(number), status == "0", text)
+        yield _Outcome(int(number), status == "0", text, attempt)
 
 
 def _reads_as_failure(result: ToolResult) -> bool:

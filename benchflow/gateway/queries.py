@@ -1,4 +1,4 @@
-"""Keys in the query of a URL, where some clients put them: left out of what is sent on, hidden in what is logged. Pure."""
+"""Keys in the query of a URL, where some clients put them: never sent on, hidden in what is logged. Pure."""
 
 from urllib.parse import unquote_plus
 

@@ -1,6 +1,6 @@
 """What the gateway understands of a raw request before it does anything with it. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from benchflow.gateway.altered import altered
 from benchflow.gateway.dialect import Dialect
@@ -11,11 +11,18 @@ from benchflow.gateway.upstream import TrialContext
 
 def understand(request: RawRequest, context: TrialContext, dialects: Mapping[str, Dialect]) -> TrialContext:
     """Add to the context which dialect the request is of, what it is for, and what it says, as far as can be told."""
-    for dialect in dialects.values():
-        route = dialect.route(request.method, request.path)
-        if route:
-            return altered(context, dialect=dialect, route=route, parsed=_parse(request, dialect, route))
-    return context
+    found = [
+        (dialect, route) for dialect in dialects.values() if (route := dialect.route(request.method, request.path))
+    ]
+    if not found:
+        return context
+    dialect, route = found[0] if len(found) == 1 else _likeliest(found, request)
+    return altered(context, dialect=dialect, route=route, parsed=_parse(request, dialect, route))
+
+
+def _likeliest(found: Sequence[tuple[Dialect, Route]], request: RawRequest) -> tuple[Dialect, Route]:
+    """Choose among dialects that know the path, as several have lists of models: by the path, by where the key is."""
+    return max(found, key=lambda pair: (pair[1].own, request.header(pair[0].key_header) is not None))
 
 
 def _parse(request: RawRequest, dialect: Dialect, route: Route) -> ModelRequest | None:
