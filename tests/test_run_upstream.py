@@ -40,6 +40,9 @@ def provider(*answers: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not body:
+                self.send_error(400)  # whether there is a server at all is asked before anything starts
+                return
             answer = answers[min(len(seen), len(answers) - 1)]
             seen.append({**body, "authorization": self.headers["Authorization"]})
             if answer == 0:
@@ -115,13 +118,15 @@ def test_refusal_of_the_very_first_request_is_a_setup_error(shell: Shell) -> Non
     assert (row["error_code"], row["success"]) == ("setup", None)
 
 
-def test_provider_that_is_not_there_is_unscored_and_says_so(shell: Shell) -> None:
-    words = ("--sandbox", "process", "--model", "m", "--upstream", "http://127.0.0.1:9/v1")
+def test_provider_that_is_not_there_is_an_error_of_the_user_s_before_anything_starts(shell: Shell) -> None:
+    ended = shell.run("run", "mini", "./tiny", "--model", "m", "--upstream", "http://127.0.0.1:9/v1")
 
-    row = shell.row("fake:hides-upstream-error", *words)
-
-    assert (row["error_code"], row["success"]) == ("upstream", None)
-    assert "127.0.0.1:9" in row["error"] or "connect" in row["error"].lower()
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "error: upstream http://127.0.0.1:9/v1: cannot connect to 127.0.0.1:9: Connection refused; start the server, "
+        "or correct its URL\n"
+    )
+    assert not (shell.folder / "runs").exists()
 
 
 def test_key_of_the_user_reaches_the_provider_and_no_file(shell: Shell) -> None:

@@ -61,7 +61,7 @@ class OwnPrices:
 
     def find(self, names: Sequence[str | None]) -> ModelPrices | None:
         """Return the prices under the first of the names that the file has."""
-        return next((self.models[name] for name in names if name in self.models), None)
+        return next((self.models[name] for name in names if name is not None and name in self.models), None)
 
 
 def read_prices(path: Path, *, named_by: str = "--prices") -> OwnPrices:

@@ -1,5 +1,6 @@
 """The providers that BenchFlow knows by name, from the table beside this file, and how their keys are found."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from urllib.parse import urlsplit
 from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from benchflow.errors import InputError
+from benchflow.gateway.dialect import Dialect
 
+_VERSION = re.compile(r"/v\d[0-9a-z]*/?$")
 TABLE = Path(__file__).with_name("providers.toml")
 OWN_KEY = "BENCHFLOW_UPSTREAM_KEY"
 """The variable with the key of an upstream that is given by its URL and is none of the table's."""
@@ -43,6 +46,13 @@ def provider_at(url: str) -> Provider | None:
     return None
 
 
+def base_url_at(url: str, dialect: Dialect) -> str:
+    """Return a dialect's base URL at a server of which one base URL is given: with the version at its end, as most
+    clients want it, or without, for those of a dialect that have it in their paths.
+    """
+    return url if dialect.base_path else _VERSION.sub("", url)
+
+
 def key_of(provider: Provider, environ: Mapping[str, str]) -> str | None:
     """Return the provider's key. Raises InputError, naming the variable, where it needs one that is not there."""
     if provider.key is None:
@@ -51,6 +61,12 @@ def key_of(provider: Provider, environ: Mapping[str, str]) -> str | None:
     if not key:
         raise InputError(f"{provider.name}: no key; set {provider.key}, or use --upstream oracle, which needs none")
     return key
+
+
+def key_variable(name: str) -> str:
+    """Return the variable that the key of an upstream of this name is taken from."""
+    provider = providers().get(name)
+    return provider.key if provider and provider.key else OWN_KEY
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str | None:

@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from benchflow.errors import InputError
 from benchflow.gateway.forward import Forward, Target
 from benchflow.gateway.upstream import Upstream
+
+if TYPE_CHECKING:
+    from benchflow.gateway.providers import Provider
 
 PLAYED_MODEL = "gpt-4.1"
 """The model's name that agents are given where no model answers: a real one, for their tools may depend on it."""
@@ -25,36 +29,51 @@ class OpenedUpstream:
 
     upstream: Upstream
     model: str
-    """The name that main requests must carry."""
+    """The name that main requests must carry; empty: whatever they ask for."""
     label: str
     """Name and settings, as rows have it: `oracle`, `script:answers.json`, `openai`, `http://127.0.0.1:8000/v1`."""
     provider: str
     """What stands before the model's name, for agents that want something there."""
+    target: Target | None = None
+    """Where requests are sent on to; None: nowhere."""
+    certain: bool = True
+    """The target is known to speak the dialects that it has base URLs for; else it must be asked."""
     secrets: tuple[str, ...] = ()
     note: str | None = None
     """What the user should be told before anything starts."""
 
 
 def open_upstream(
-    text: str | None, model: str | None, environ: Mapping[str, str], *, default_model: str | None = None
+    text: str | None,
+    model: str | None,
+    environ: Mapping[str, str],
+    *,
+    default_model: str | None = None,
+    any_model: bool = False,
 ) -> OpenedUpstream:
     """Open what `--upstream` and `--model` ask for; without either it is the oracle, and the note says so.
 
-    `default_model` is the agent's, for upstreams that are no model. Raises InputError for what is unknown, and for a
-    key that is missing.
+    `default_model` is the agent's, for upstreams that are no model. With `any_model` a provider may be opened without
+    naming one of its models. Raises InputError for what is unknown, and for a key that is missing.
     """
     if text is None and model is None:
         return _played("oracle", None, default_model, note=NO_MODEL)
     if text is None:
         return _of_model(model or "", environ)
-    name, _, rest = text.partition(":")
-    if text in ("oracle", "null") or name == "script":
+    if text in ("oracle", "null") or text.startswith("script:"):
         return _played(text, model, default_model)
-    if urlsplit(text).scheme in ("http", "https"):
-        return _at_url(text, model, environ)
+    from benchflow.gateway.providers import providers
+
+    is_url = urlsplit(text).scheme in ("http", "https")
+    if (is_url or text in providers()) and not model and not any_model:
+        raise InputError(f"--upstream {text}: say with --model which of its models to use")
+    if is_url:
+        return _at_url(text, model or "", environ)
+    if text in providers():
+        return _of_provider(providers()[text], model or "", environ)
     raise InputError(
         f"--upstream {text!r}: not known; it is one of oracle, null, script:FILE, or the base URL of a provider "
-        f"(http://127.0.0.1:8000/v1){'' if rest else '; for a provider by name use --model PROVIDER/MODEL'}"
+        f"(http://127.0.0.1:8000/v1) or its name ({', '.join(sorted(providers()))})"
     )
 
 
@@ -83,7 +102,7 @@ def _player(text: str) -> Upstream:
 
 
 def _of_model(model: str, environ: Mapping[str, str]) -> OpenedUpstream:
-    from benchflow.gateway.providers import key_of, providers, proxy_for
+    from benchflow.gateway.providers import providers
 
     prefix, slash, name = model.partition("/")
     provider = providers().get(prefix)
@@ -92,6 +111,12 @@ def _of_model(model: str, environ: Mapping[str, str]) -> OpenedUpstream:
             f"--model {model!r}: say whose it is, as in `openai/gpt-4.1`; known are {', '.join(sorted(providers()))}; "
             "for any other provider add --upstream with its base URL"
         )
+    return _of_provider(provider, name, environ)
+
+
+def _of_provider(provider: "Provider", model: str, environ: Mapping[str, str]) -> OpenedUpstream:
+    from benchflow.gateway.providers import key_of, proxy_for
+
     key = key_of(provider, environ)
     target = Target(
         name=provider.name,
@@ -102,26 +127,28 @@ def _of_model(model: str, environ: Mapping[str, str]) -> OpenedUpstream:
     )
     return OpenedUpstream(
         upstream=Forward(target),
-        model=name,
+        model=model,
         label=provider.name,
         provider=provider.name,
+        target=target,
+        certain=provider.key is not None,
         secrets=(key,) if key else (),
     )
 
 
-def _at_url(url: str, model: str | None, environ: Mapping[str, str]) -> OpenedUpstream:
+def _at_url(url: str, model: str, environ: Mapping[str, str]) -> OpenedUpstream:
     from benchflow.gateway.dialects import DIALECTS
-    from benchflow.gateway.providers import OWN_KEY, key_of, provider_at, proxy_for
+    from benchflow.gateway.providers import OWN_KEY, base_url_at, key_of, provider_at, proxy_for
 
-    if not model:
-        raise InputError(f"--upstream {url}: say with --model which of its models to use")
     if not urlsplit(url).hostname:
         raise InputError(f"--upstream {url}: not a URL; give a base URL as in http://127.0.0.1:8000/v1")
     known = provider_at(url)
-    key = key_of(known, environ) if known else environ.get(OWN_KEY, "").strip() or None
+    key = key_of(known, environ) if known and known.key else environ.get(OWN_KEY, "").strip() or None
+    listed = known is not None and url.rstrip("/") in known.base_urls.values()
+    guessed = {name: base_url_at(url, dialect) for name, dialect in DIALECTS.items()}
     target = Target(
         name=known.name if known else urlsplit(url).netloc,
-        base_urls=dict.fromkeys(DIALECTS, url),
+        base_urls=known.base_urls if known and listed else guessed,
         key=key,
         priced_as=known.priced_as if known else None,
         proxy=proxy_for(url, environ),
@@ -131,5 +158,7 @@ def _at_url(url: str, model: str | None, environ: Mapping[str, str]) -> OpenedUp
         model=model,
         label=url,
         provider=known.name if known else GENERIC_PROVIDER,
+        target=target,
+        certain=listed and known is not None and known.key is not None,
         secrets=(key,) if key else (),
     )
