@@ -397,7 +397,7 @@ def test_written_file_is_exact_whatever_is_in_it(
 @pytest.mark.parametrize("agent", AGENTS)
 def test_tools_of_real_agents_are_recognised(agent: str) -> None:
     request = next(recorded.request for recorded in recorded_requests(agent) if recorded.role == "main")
-    shell, writer = find_shells(request.tools)[0], find_writer(request.tools)
+    shell, writer = find_shells(request.tools)[0], find_writer(request.tools, "x\n")
 
     assert shell.tool.name in SHELLS
     assert working_directory(request, "/workspace") == "/workspace"

@@ -38,6 +38,8 @@ class TrialSoFar:
     """Names of the tools that the last main request offered; None: there was none yet."""
     auxiliary: tuple[re.Pattern[str], ...] = ()
     tools_in_text: bool = False
+    answers: tuple[str, ...] = ()
+    """Ids of the last responses to main requests, where their server keeps the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,11 @@ def classify(request: ModelRequest, trial: TrialSoFar) -> Verdict:
     offered = frozenset(tool.name for tool in request.tools)
     if request.tool_choice in offered or (request.tool_choice == "required" and len(offered) == 1):
         return Verdict("auxiliary", "forces a tool")
+    if request.compacts:
+        return Verdict("auxiliary", "asks for a shorter conversation")
     if not offered and not trial.tools_in_text:
         return Verdict("auxiliary", "offers no tools")
-    if not _carries_prompt(request, trial.prompts):
+    if request.continues not in trial.answers and not _carries_prompt(request, trial.prompts):
         if not offered:
             return Verdict("auxiliary", "carries no prompt that was sent")
         return Verdict("subagent", "another conversation with tools")

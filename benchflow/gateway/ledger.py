@@ -36,6 +36,8 @@ from benchflow.gateway.upstream import TrialContext
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
 
+KEPT_ANSWERS = 32
+"""How many answers are kept in mind, for requests that go on with one of them by its id alone."""
 _BESIDE = {
     "count_tokens": "counts tokens",
     "models": "asks for the models",
@@ -166,6 +168,8 @@ class Ledger:
         exchange = self._exchange(pending, answer, _true_end(pending, answer, end))
         if exchange.turn is not None:
             self._turns += 1
+            if answer.id:
+                self._trial = replace(self._trial, answers=(*self._trial.answers[1 - KEPT_ANSWERS :], answer.id))
         self.exchanges.append(exchange)
         if pending.handling.on_metered and exchange.tokens:
             pending.handling.on_metered(exchange.tokens)
@@ -204,7 +208,7 @@ class Ledger:
             model_answered=answer.model,
             answer=altered(answer, body=None),
             tokens=answer.tokens,
-            cost=self._pricing.price((answer.model, sent), answer.tokens, begun.ts),
+            cost=(response and response.cost) or self._pricing.price((answer.model, sent), answer.tokens, begun.ts),
             changes=pending.sent.changes if pending.sent else (),
             after_prompt=pending.after_prompt,
             held_ms=pending.handling.held_ms,

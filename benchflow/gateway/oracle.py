@@ -38,6 +38,8 @@ class Oracle:
 def _answer(request: ModelRequest, context: TrialContext) -> Played:
     if context.solution is None:
         return _unplayable("the scenario has no solution for the oracle to play; use another upstream")
+    if request.continues is not None and not any(message.tool_results for message in request.messages):
+        return _unplayable("the oracle cannot tell how far it is: the conversation is kept by the server, not sent")
     steps = context.solution.steps
     progress = read_progress(request, steps)
     if progress.failures >= TRIES:
@@ -57,7 +59,7 @@ def _play_step(request: ModelRequest, steps: Sequence[Step], progress: Progress,
         return Played(answer=ModelAnswer(text=f"{note}.\n\n```bash\n{command}\n```"))
     shells = find_shells(request.tools)
     calls = [(shell.tool, shell.arguments(command, note, place)) for shell in shells]
-    if isinstance(step, WriteStep) and (writer := find_writer(request.tools)):
+    if isinstance(step, WriteStep) and (writer := find_writer(request.tools, step.content)):
         calls.insert(0, (writer.tool, writer.arguments(step.write, step.content, note, place)))
     if not calls:
         offered = ", ".join(tool.name for tool in request.tools)

@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
+
 from benchflow.gateway.fitting import fit, kind_of, words
 from benchflow.gateway.message import ToolDefinition
+from benchflow.gateway.oracle_declared import declared_tools
 
 _COMMAND_PARAMETERS = ("command", "cmd", "commands", "shell_command", "command_line", "commandline", "script", "argv")
 """Names of a parameter that takes a command, the likeliest first."""
@@ -30,6 +33,11 @@ _NO_WRITE = frozenset(
 _CREATE_CHOICES = ("create", "write", "create_file", "write_file", "overwrite")
 _PARTIAL = frozenset({"old_string", "old_str", "oldstring", "diff", "patch", "insert_line", "edits", "search"})
 """Required parameters of a tool that changes a part of a file."""
+_PATIENCE = "yield_time_ms"
+"""The parameter by which some shells are told how long to wait for a command before they answer without its end."""
+_PATIENCE_MS = 30_000
+_PATCH = "*** Begin Patch"
+"""How the patches of free-form tools begin; their grammar, or description, says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +52,21 @@ class ShellTool:
     def arguments(self, command: str, note: str, place: str) -> dict[str, Any]:
         """Return the arguments that run `command`."""
         value: Any = {"line": command, "argv": ["bash", "-c", command], "lines": [command]}[self.form]
-        return _fill(self.tool, {self.parameter: value}, note, place)
+        patience = {_PATIENCE: _PATIENCE_MS} if _PATIENCE in _properties(self.tool) else {}
+        return _fill(self.tool, {self.parameter: value, **patience}, note, place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptTool:
+    """A free-form tool that takes a script, in which a shell can be called."""
+
+    tool: ToolDefinition
+    shell: ShellTool
+
+    def arguments(self, command: str, note: str, place: str) -> dict[str, Any]:
+        """Return the arguments with the script that runs `command`, and says what came of it."""
+        called = orjson.dumps(self.shell.arguments(command, note, place)).decode()
+        return {"input": f"text(await tools.{self.shell.tool.name}({called}));"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,23 +93,38 @@ class FileTool:
         return "absolute" in said and not re.search(r"absolute or|or absolute|relative to|relative path or", said)
 
 
-def find_shells(tools: Sequence[ToolDefinition]) -> list[ShellTool]:
+@dataclass(frozen=True, kw_only=True)
+class PatchTool:
+    """A free-form tool that takes a patch, which can add a whole file."""
+
+    tool: ToolDefinition
+
+    def arguments(self, path: str, content: str, note: str, place: str) -> dict[str, Any]:
+        """Return the arguments with the patch that adds the file. `content` ends with a newline."""
+        added = "".join(f"+{line}\n" for line in content.removesuffix("\n").split("\n"))
+        return {"input": f"{_PATCH}\n*** Add File: {path}\n{added}*** End Patch\n"}
+
+
+def find_shells(tools: Sequence[ToolDefinition]) -> list[ShellTool | ScriptTool]:
     """Return the tools that run commands, the likeliest first."""
-    found = [
+    found: list[tuple[int, int, ShellTool | ScriptTool]] = [
         (score, -at, shell)
         for at, tool in enumerate(tools)
         if (shell := _as_shell(tool)) and (score := _shell_score(tool)) > 0
     ]
+    found += [(0, -at, script) for at, tool in enumerate(tools) if (script := _as_script(tool))]
     return [shell for _, _, shell in sorted(found, key=lambda entry: entry[:2], reverse=True)]
 
 
-def find_writer(tools: Sequence[ToolDefinition]) -> FileTool | None:
-    """Return the likeliest of the tools that write a whole file; None: there is none."""
-    found = [
+def find_writer(tools: Sequence[ToolDefinition], content: str) -> FileTool | PatchTool | None:
+    """Return the likeliest of the tools that write a whole file with that content; None: there is none."""
+    found: list[tuple[int, int, FileTool | PatchTool]] = [
         (score, -at, writer)
         for at, tool in enumerate(tools)
         if (writer := _as_writer(tool)) and (score := _score(tool.name, _WRITE_WORDS, _NO_WRITE)) > 0
     ]
+    if content.endswith("\n") and "\r" not in content:  # a patch knows no other lines
+        found += [(0, -at, PatchTool(tool=tool)) for at, tool in enumerate(tools) if _takes_patches(tool)]
     return max(found, key=lambda entry: entry[:2])[2] if found else None
 
 
@@ -118,6 +155,20 @@ def _as_shell(tool: ToolDefinition) -> ShellTool | None:
         if kind == "array" and kind_of(schema.get("items") or {}) == "string":
             return ShellTool(tool=tool, parameter=name, form="lines" if _plain(known) == "commands" else "argv")
     return None
+
+
+def _as_script(tool: ToolDefinition) -> ScriptTool | None:
+    if tool.kind != "custom" or "text(" not in tool.description:
+        return None
+    shells = find_shells(list(declared_tools(tool.description)))
+    return next((ScriptTool(tool=tool, shell=shell) for shell in shells if isinstance(shell, ShellTool)), None)
+
+
+def _takes_patches(tool: ToolDefinition) -> bool:
+    if tool.kind != "custom":
+        return False
+    grammar = str(_properties(tool).get("input", {}).get("description", ""))
+    return _PATCH in grammar or _PATCH in tool.description
 
 
 def _as_writer(tool: ToolDefinition) -> FileTool | None:
