@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,10 +16,13 @@ from benchflow.installing.versions import Constraint
 from benchflow.manifests.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.model import StrictModel, parse, suggest, wrong
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
-from benchflow.tiers import UNMEASURED, ClaimedTier, Measurement
+from benchflow.tiers import UNMEASURED, ClaimedTier, Declared, Measurement
 
 CONTRACT = (1, 1)
 """Major and minor of the contract that this version of BenchFlow knows."""
+
+BUILT_IN = "built-in"
+"""The origin of the manifests that BenchFlow ships."""
 
 ModelFormat = Literal["bare", "provider/model", "registered-provider/model"]
 
@@ -171,6 +175,8 @@ class Manifest(ManifestFields):
     """Executables and files on this machine that `launch_cmd` needs as they are, for an unregistered command."""
     variant: str | None = None
     """The chosen one of `variants`."""
+    local_evidence: Path | None = None
+    """Where evidence stands, or would, that was measured on this machine."""
 
     @property
     def place(self) -> str:
@@ -182,10 +188,34 @@ class Manifest(ManifestFields):
         """The name under which it stands in rows: `name`, or `name:variant`."""
         return f"{self.name}:{self.variant}" if self.variant else self.name
 
-    @property
+    @cached_property
     def measurement(self) -> Measurement:
-        """Its measured tier. Nothing is measured without evidence."""
-        return UNMEASURED
+        """Its tier, by the newest evidence that is not stale. Nothing is measured without evidence."""
+        return self._measured[0]
+
+    @property
+    def evidence_problems(self) -> tuple[str, ...]:
+        """What is wrong with evidence that cannot be read."""
+        return self._measured[1]
+
+    @cached_property
+    def _measured(self) -> tuple[Measurement, tuple[str, ...]]:
+        places = [place for place in (self.own_evidence, self.local_evidence) if place and place.is_file()]
+        if not places:
+            return UNMEASURED, ()
+        from benchflow.evidence import measure  # its models are built only where there is any evidence
+
+        declared = Declared(
+            routed=self.api_protocol is not None,
+            backend=False,
+            maintained=self.origin == BUILT_IN and self.maintained_by == "benchflow",
+        )
+        return measure(declared, self.digest, self.version, places)
+
+    @property
+    def own_evidence(self) -> Path | None:
+        """Where evidence stands that belongs to the manifest; None: it has no file."""
+        return self.path.parent / "evidence.json" if self.path else None
 
     @property
     def tier(self) -> str:

@@ -8,11 +8,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 from benchflow.errors import InputError
 from benchflow.machine.home import Home
-from benchflow.manifest import Manifest, load_manifest, manifest_of_code
+from benchflow.manifest import BUILT_IN, Manifest, load_manifest, manifest_of_code
 from benchflow.manifests.levels import Claim, Entry, FolderLevel, Level, Problem
 
 ENTRY_POINTS = "benchflow.agents"
@@ -34,6 +35,9 @@ class CodeLevel:
             )
 
 
+Found = TypeVar("Found", Manifest, Entry, Manifest | Entry)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     """All agents, each under the place that wins, and what could not be read."""
@@ -45,8 +49,9 @@ class Listing:
 class Registry:
     """Looks up agents, in the order of its levels; a name found in one hides it in those after."""
 
-    def __init__(self, levels: Sequence[Level]) -> None:
+    def __init__(self, levels: Sequence[Level], evidence: Path) -> None:
         self._levels = levels
+        self._evidence = evidence
 
     @classmethod
     def open(cls, *, agents_dir: Path | None = None, environ: Mapping[str, str] = os.environ) -> Self:
@@ -59,9 +64,10 @@ class Registry:
                 if not path.is_dir():
                     raise InputError(f"{origin}: there is no folder {path}")
                 levels.append(FolderLevel(origin=origin, folder=path))
-        levels.append(FolderLevel(origin="user", folder=Home.find(environ).agents))
-        levels += [CodeLevel(), FolderLevel(origin="built-in", folder=built_in_folder())]
-        return cls(levels)
+        home = Home.find(environ)
+        levels.append(FolderLevel(origin="user", folder=home.agents))
+        levels += [CodeLevel(), FolderLevel(origin=BUILT_IN, folder=built_in_folder())]
+        return cls(levels, home.evidence)
 
     def find(self, text: str) -> Manifest:
         """Return the manifest of `name`, `name@version`, `name:variant` or a path.
@@ -78,12 +84,12 @@ class Registry:
     def look_up(self, text: str) -> Manifest | Entry:
         """As `find`, but also return entries of agents that have no manifest."""
         if _is_path(text):
-            return _at_path(text)
+            return self._measured(_at_path(text))
         problems: list[Problem] = []
         for name, version, variant in _readings(text):
             claim = self._claim(name, version, problems)
             if claim is not None:
-                found = claim.load()
+                found = self._measured(claim.load())
                 return found.with_variant(variant) if variant and isinstance(found, Manifest) else found
         raise self._unknown(text, problems)
 
@@ -102,10 +108,16 @@ class Registry:
                 ]
                 claimed |= dict.fromkeys((claim.name, *claim.aliases), claim)
                 try:
-                    agents.setdefault(claim.name, claim.load())
+                    agents.setdefault(claim.name, self._measured(claim.load()))
                 except InputError as error:
                     problems.append(str(error))
         return Listing(agents=sorted(agents.values(), key=lambda agent: agent.name), problems=problems)
+
+    def _measured(self, agent: Found) -> Found:
+        """Let a manifest know where evidence of it may stand on this machine."""
+        if isinstance(agent, Entry):
+            return agent
+        return agent.model_copy(update={"local_evidence": self._evidence / f"{quote(agent.name, safe='')}.json"})
 
     def _claim(self, name: str, version: str | None, problems: list[Problem]) -> Claim | None:
         others: list[Claim] = []

@@ -27,6 +27,11 @@ class Home:
         return self.root / "agents"
 
     @property
+    def evidence(self) -> Path:
+        """What was measured here of agents whose manifests stand elsewhere: `<name>.json`."""
+        return self.root / "evidence"
+
+    @property
     def installs(self) -> Path:
         """One folder for each installed agent: `<name>-<key>`."""
         return self.root / "installs"

@@ -9,7 +9,7 @@ from benchflow.errors import InputError
 from benchflow.manifest import Manifest, manifest_of
 from benchflow.model import StrictModel, parse
 from benchflow.strict import parse_toml
-from benchflow.tiers import UNMEASURED, ClaimedTier, Measurement
+from benchflow.tiers import ClaimedTier, Measurement
 
 
 class EntryFields(StrictModel):
@@ -33,7 +33,10 @@ class Entry(EntryFields):
 
     @property
     def measurement(self) -> Measurement:
-        return UNMEASURED
+        """Its tier, from what the entry declares: without a manifest it can be no more than adaptable."""
+        if self.claimed_tier in ("vendor-locked", "out-of-scope"):
+            return Measurement(tier=self.claimed_tier, reason=self.reason)
+        return Measurement(tier="catalog", reason=self.reason)
 
 
 @dataclass(frozen=True, kw_only=True)

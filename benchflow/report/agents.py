@@ -12,7 +12,7 @@ from benchflow.report.text import block, one_line
 if TYPE_CHECKING:
     from rich.console import Console
 
-_HIDDEN = {"digest", "path", "origin", "warnings", "files", "programs", "variant"}
+_HIDDEN = {"digest", "path", "origin", "warnings", "files", "programs", "variant", "local_evidence"}
 """Fields of a manifest that are not its author's."""
 
 
