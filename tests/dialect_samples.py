@@ -218,10 +218,72 @@ class GoogleSample:
         return encode(body)
 
 
+class ResponsesSample:
+    name = "openai-responses"
+    usage = {
+        "input_tokens": 100,
+        "input_tokens_details": {"cached_tokens": 40},
+        "output_tokens": 20,
+        "output_tokens_details": {"reasoning_tokens": 5},
+        "total_tokens": 120,
+    }
+    message = {"type": "message", "id": "msg_1", "role": "assistant"}
+    item = {**message, "status": "completed", "content": [{"type": "output_text", "text": TEXT, "annotations": []}]}
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "model": MODEL, "error": None}
+    ended = {**response, "status": "completed", "output": [item], "usage": usage}
+    whole = encode(ended)
+    stream = b"".join(
+        b"event: " + event["type"].encode() + b"\n" + sse({**event, "sequence_number": number})
+        for number, event in enumerate(
+            (
+                {
+                    "type": "response.created",
+                    "response": {**response, "status": "in_progress", "output": [], "usage": None},
+                },
+                {
+                    "type": "response.output_item.added",
+                    "output_index": 0,
+                    "item": {**message, "status": "in_progress", "content": []},
+                },
+                {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "He"},
+                {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "llo"},
+                {"type": "response.output_item.done", "output_index": 0, "item": item},
+                {"type": "response.completed", "response": ended},
+            )
+        )
+    )
+    error = encode({"error": {"message": ERROR, "type": "invalid_request_error"}})
+
+    def path(self, ask: Ask) -> str:
+        return "/v1/responses"
+
+    def query(self, ask: Ask) -> str:
+        return ""
+
+    def body(self, ask: Ask) -> bytes:
+        items: list[dict[str, Any]] = []
+        if ask.system:
+            items.append({"type": "message", "role": "developer", "content": ask.system})
+        items.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": ask.text}]})
+        for call, result in ask.steps:
+            arguments = json.dumps(call.arguments)
+            items.append({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+            items.append({"type": "function_call_output", "call_id": call.id, "output": result})
+        body: dict[str, Any] = {"model": ask.model, "input": items}
+        if ask.tools:
+            functions = [{"name": name, "parameters": schema} for name, schema in ask.tools.items()]
+            body["tools"] = [{"type": "function", "strict": False, **function} for function in functions]
+        if ask.choice:
+            known = ask.choice in ("auto", "none", "required")
+            body["tool_choice"] = ask.choice if known else {"type": "function", "name": ask.choice}
+        return encode({**body, "store": False, "stream": ask.stream})
+
+
 SAMPLES: tuple[Sample, ...] = (
     ChatSample(),
     MessagesSample(),
     GoogleSample(),
+    ResponsesSample(),
 )
 
 in_every_dialect = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
