@@ -57,6 +57,31 @@ def command(
             show_default=False,
         ),
     ] = None,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Model requests under way at once, of all trials. Default: no limit."),
+    ] = None,
+    rpm: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Model requests a minute, of all trials. Default: no limit.")
+    ] = None,
+    tpm: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Tokens a minute, of all trials. Default: no limit.")
+    ] = None,
+    retry_upstream: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Repeat a request so often that failed with 429, 5xx or no answer."),
+    ] = 0,
+    max_wait: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="The longest wait that the upstream can ask of a request."),
+    ] = 300.0,
+    faults: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|KEY=VALUE,...",
+            help="Play faults on the upstream, as in 429=0.2,5xx=0.1,stall=0.05,cut=0.05,slow=0.1: shares of requests.",
+        ),
+    ] = None,
     sandbox: Annotated[SandboxWish, typer.Option(help="How trials are isolated.")] = SandboxWish.auto,
     timeout: Annotated[
         float | None,
@@ -85,6 +110,9 @@ def command(
     needs no key, and shows that the agent and everything around it work. It says nothing about a model.
     """
     from benchflow.cli.output import print_run
+    from benchflow.gateway.fault_plan import read_faults
+    from benchflow.gateway.limits import Pace
+    from benchflow.gateway.retrying import Retries
     from benchflow.runner.gate import Gate
     from benchflow.runner.request import RunRequest
     from benchflow.runner.run import run_sync
@@ -99,6 +127,9 @@ def command(
         strict_model=strict_model,
         require_capture=require_capture,
         prices=prices,
+        pace=Pace(max_requests=max_requests, rpm=rpm, tpm=tpm, max_wait_s=max_wait),
+        retries=Retries(times=retry_upstream, max_wait_s=max_wait),
+        faults=read_faults(faults) if faults is not None else None,
         sandbox=sandbox.value,
         timeout_s=timeout,
         tags=tuple(tag or ()),

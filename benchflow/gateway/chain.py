@@ -1,5 +1,6 @@
 """The upstream chain of a run, built in this one place: what wraps the upstream that was opened, and in which order."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,18 @@ class Chain:
 
 
 def build_chain(
-    opened: Upstream, *, pace: Pace | None = None, retries: Retries | None = None, faults: "FaultPlan | None" = None
+    opened: Upstream,
+    *,
+    pace: Pace | None = None,
+    retries: Retries | None = None,
+    faults: "FaultPlan | None" = None,
+    on_key_refused: Callable[[str], None] | None = None,
+    record: Callable[[Upstream], Upstream] | None = None,
 ) -> Chain:
-    """Wrap the upstream that was opened: faults look to the rest as if it had failed by itself."""
-    upstream: Upstream = (key := KeyWatch(opened))
+    """Wrap the upstream that was opened: faults look to the rest as if it had failed by itself, and what `record` makes
+    of it all sees what the agent sees.
+    """
+    upstream: Upstream = (key := KeyWatch(opened, on_key_refused))
     if faults:
         from benchflow.gateway.faults import Faults
 
@@ -35,4 +44,6 @@ def build_chain(
     upstream = Pacing(upstream, pace or Pace())
     if retries and retries.times:
         upstream = Retrying(upstream, retries)
+    if record:
+        upstream = record(upstream)
     return Chain(upstream=upstream, key=key)

@@ -31,7 +31,7 @@ class Verdict:
 
 def is_played(upstream: str) -> bool:
     """Tell, of an upstream with its settings as rows have it, whether it answers without any model."""
-    return upstream.partition(":")[0] in PLAYED
+    return upstream.partition(" ")[0].partition(":")[0] in PLAYED
 
 
 def judge(row: ProfileRow) -> Verdict:

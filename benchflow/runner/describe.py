@@ -33,7 +33,7 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
         },
         "scenarios": {scenario.id: scenario.digest for scenario in job.scenarios},
         "model": job.upstream.model,
-        "upstream": job.upstream.label,
+        "upstream": job.upstream_label,
         "require_capture": job.require_capture,
         "sandbox": {"isolation": choice.sandbox.isolation, "reason": choice.reason},
         "trials": [trial.key for trial in plan],

@@ -27,9 +27,18 @@ class Summary:
     """None: of at least one trial it is not known."""
     upstream: str
     notes: Sequence[str] = ()
+    halted: str | None = None
+    """Why no more trials were started although the user did not interrupt the run; None: all were."""
 
 
-def summarize(rows: Sequence[ProfileRow], *, planned: int, upstream: str, notes: Sequence[str] = ()) -> Summary:
+def summarize(
+    rows: Sequence[ProfileRow],
+    *,
+    planned: int,
+    upstream: str,
+    notes: Sequence[str] = (),
+    halted: str | None = None,
+) -> Summary:
     """Add up the rows of a run."""
     scored = [row for row in rows if row.score is not None]
     passed = sum(row.success is True for row in scored)
@@ -47,6 +56,7 @@ def summarize(rows: Sequence[ProfileRow], *, planned: int, upstream: str, notes:
         cost_usd=sum(known) if len(known) == len(costs) and known else None,
         upstream=upstream,
         notes=notes,
+        halted=halted,
     )
 
 
@@ -60,9 +70,11 @@ class Gate:
     """`N` or `P%` of the trials."""
 
     def exit_code(self, summary: Summary) -> int:
-        """130 interrupted, 3 too many unscored, 1 missed, 0."""
+        """130 interrupted, 2 halted by what the user can fix, 3 too many unscored, 1 missed, 0."""
         if summary.missing:
             return 130
+        if summary.halted:
+            return 2
         if summary.unscored > allowed_unscored(self.max_unscored, summary.trials):
             return 3
         if self.fail_under is not None and (summary.mean_score is None or summary.mean_score < self.fail_under):

@@ -42,6 +42,12 @@ class Job:
         asked = self.request.require_capture
         return self.agent.api_protocol is not None if asked is None else asked
 
+    @property
+    def upstream_label(self) -> str:
+        """The upstream's name and settings, with the faults that are played on it."""
+        faults = self.request.faults
+        return f"{self.upstream.label} with faults {faults.text}" if faults else self.upstream.label
+
     def plan(self, isolation: Isolation) -> list[Trial]:
         """Return the trials, in order."""
         return make_plan([self._cell(scenario, isolation) for scenario in self.scenarios], self.request.repetitions)
@@ -51,7 +57,7 @@ class Job:
         return Cell(
             agent=self.agent,
             model=self.upstream.model,
-            upstream=self.upstream.label,
+            upstream=self.upstream_label,
             mode="baseline",
             scenario=scenario,
             limits=scenario.budget if timeout_s is None else Limits(timeout_s=timeout_s),

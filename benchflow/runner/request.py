@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from benchflow.errors import InputError
+from benchflow.gateway.limits import Pace
+from benchflow.gateway.retrying import Retries
 from benchflow.runner.gate import Gate, allowed_unscored
 from benchflow.runner.trial import Keep
+
+if TYPE_CHECKING:
+    from benchflow.gateway.fault_plan import FaultPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +37,23 @@ class RunRequest:
     out: Path = Path("runs")
     keep: Keep = "failed"
     reinstall: bool = False
+    record: Path | None = None
+    """The cassette to write; None: none."""
+    replay: Path | None = None
+    """The cassette to play; None: none."""
     prices: Path | None = None
     """None: the file that the environment names, if it does."""
     agents_dir: Path | None = None
+    pace: Pace = field(default_factory=Pace)
+    retries: Retries = field(default_factory=Retries)
+    faults: "FaultPlan | None" = None
     gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:
         allowed_unscored(self.gate.max_unscored, 1)
-        if self.gate.fail_under is not None and self.model is None and self.upstream is None:
+        if self.replay and (self.model or self.upstream):
+            raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
+        if self.gate.fail_under is not None and not (self.model or self.upstream or self.replay):
             raise InputError(
                 "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
                 "name one with --model, or say --upstream oracle if that is what you want"

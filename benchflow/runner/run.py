@@ -65,6 +65,7 @@ async def perform(job: Job, say: Say) -> RunResult:
     for line in (*job.agent.warnings, job.upstream.note):
         if line:
             say(line)
+    await _require_upstream(job)
     clock, request = Clock(), job.request
     redactor = Redactor(job.secrets)
     async with AsyncExitStack() as stack:
@@ -77,7 +78,13 @@ async def perform(job: Job, say: Say) -> RunResult:
         folder.write_description(describe_run(job, plan, choice))
         toolchains = Toolchains(job.home)
         scratch = stack.enter_context(Scratch(job.home.scratch / folder.run_id, sandbox, toolchains))
-        chain = build_chain(job.upstream.upstream)
+        chain = build_chain(
+            job.upstream.upstream,
+            pace=request.pace,
+            retries=request.retries,
+            faults=request.faults,
+            on_key_refused=lambda refusal: say(f"{refusal}; no further trial is started"),
+        )
         gateway = await stack.enter_async_context(
             Gateway(
                 chain.upstream,
@@ -98,11 +105,20 @@ async def perform(job: Job, say: Say) -> RunResult:
             clock=clock,
             keep=request.keep,
             observers=lambda trial: (_Watcher(progress, trial),) if progress.watches else (),
+            halted=lambda: chain.key.refusal,
         )
         runner = ProfileRunner(folder=folder, stage=stage, progress=progress, concurrency=request.concurrency)
         async with interruptible():
             await runner.run(plan)
-    return _result(job, folder, runner.done(plan), planned=len(plan))
+    return _result(job, folder, runner.done(plan), planned=len(plan), halted=chain.key.refusal)
+
+
+async def _require_upstream(job: Job) -> None:
+    """Make sure that the upstream is there, and speaks what the agent does. Raises InputError."""
+    if job.upstream.target:
+        from benchflow.gateway.spoken import require_spoken
+
+        await require_spoken(job.upstream, job.agent.label, job.agent.api_protocol)
 
 
 async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, redactor: Redactor, say: Say) -> Equipment:
@@ -134,8 +150,8 @@ async def _install(job: Job, say: Say) -> Install:
     return install
 
 
-def _result(job: Job, folder: RunFolder, rows: Sequence[ProfileRow], *, planned: int) -> RunResult:
-    summary = summarize(rows, planned=planned, upstream=job.upstream.label)
+def _result(job: Job, folder: RunFolder, rows: Sequence[ProfileRow], *, planned: int, halted: str | None) -> RunResult:
+    summary = summarize(rows, planned=planned, upstream=job.upstream_label, halted=halted)
     return RunResult(
         run_id=folder.run_id,
         run_dir=folder.path,

@@ -76,6 +76,8 @@ class Stage:
     observers: Callable[[Trial], Sequence[EventObserver]] = lambda _: ()
     broken: TrialError | None = None
     """Why no trial of this agent can begin."""
+    halted: Callable[[], str | None] = lambda: None
+    """Why no further try may begin; None: it may. What is under way goes on."""
 
 
 async def run_trial(trial: Trial, stage: Stage) -> ProfileRow:
@@ -86,7 +88,7 @@ async def run_trial(trial: Trial, stage: Stage) -> ProfileRow:
         allowed = _RETRIES.get(row.error_code or "", 0)
         if row.error_code == "upstream":
             allowed = max(allowed, trial.cell.scenario.allowed_retries)
-        if attempt > allowed:
+        if attempt > allowed or stage.halted():
             return row
         stage.folder.record(trial.key, attempt, "ended")
         attempt += 1
@@ -148,6 +150,8 @@ class Try:
         trial, cell = self._trial, self._trial.cell
         if self._stage.broken:
             raise self._stage.broken
+        if halted := self._stage.halted():
+            raise TrialError("upstream", f"not run: {halted}")
         with self._watch.timed("workspace"):
             toolchain = await self._stage.toolchains.of(cell.scenario.tools)
             self._workspace = await self._stage.workspaces.make(trial, self._attempt)
