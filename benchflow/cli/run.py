@@ -49,6 +49,20 @@ def command(
             show_default=False,
         ),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Record all that the models answer in this new cassette.", show_default=False
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Answer from this cassette: no key, no network, no model. What it does not have fails the trial.",
+            show_default=False,
+        ),
+    ] = None,
     prices: Annotated[
         Path | None,
         typer.Option(
@@ -126,6 +140,8 @@ def command(
         upstream=upstream,
         strict_model=strict_model,
         require_capture=require_capture,
+        record=record,
+        replay=replay,
         prices=prices,
         pace=Pace(max_requests=max_requests, rpm=rpm, tpm=tpm, max_wait_s=max_wait),
         retries=Retries(times=retry_upstream, max_wait_s=max_wait),

@@ -18,7 +18,8 @@ ExchangeKind = RouteKind | Literal["other"]
 """What a request was for; `other`: no known dialect has such a path."""
 UNANSWERED_MS = 120_000.0
 """A client that leaves after so long without even the head of a response has left an upstream that did not answer."""
-ChangeKind = Literal["credentials", "hop_headers", "model", "wrap_up"]
+ChangeKind = Literal["credentials", "hop_headers", "model", "wrap_up", "replay"]
+"""`replay`: what a cassette's answer has of this trial instead of the recorded one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +102,8 @@ class RawResponse:
     origin: Origin = "upstream"
     unplayable: str | None = None
     """Why the upstream cannot do its part in this trial at all, whatever it answers: the trial is then unscored."""
+    cost: CostBreakdown | None = None
+    """What it cost, where the upstream knows that by itself; None: it is to be priced."""
 
 
 class UpstreamCut(Exception):

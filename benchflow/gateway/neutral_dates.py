@@ -57,8 +57,9 @@ def _readings(parts: dict[str, str | None], day: date) -> list[date]:
     """Return the days that a match may mean: some write the month first, and some leave the year out."""
     if epoch := parts.get("epoch"):
         return [datetime.fromtimestamp(int(epoch), UTC).date()]
-    first, second = int(parts.get("number") or _month(parts)), int(parts["day"] or 0)
-    years = [int(parts["year"])] if parts.get("year") else [day.year - 1, day.year, day.year + 1]
+    first, second = int(parts.get("number") or _month(parts)), int(parts.get("day") or 0)
+    year = parts.get("year")
+    years = [int(year)] if year else [day.year - 1, day.year, day.year + 1]
     orders = [(first, second), (second, first)] if parts.get("sep") in ("/", ".") else [(first, second)]
     return [found for year in years for order in orders if (found := _date_or_none(year, *order))]
 

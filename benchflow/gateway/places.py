@@ -5,7 +5,7 @@ Two trials never share these folders, so whatever is compared or recorded names 
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -55,7 +55,10 @@ class Places:
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        return {path: word(name) for name, path in reversed(self.by_name.items())}
+        names: dict[str, str] = {}
+        for name, path in self.by_name.items():
+            names.setdefault(path, word(name))
+        return names
 
     def neutral(self, text: str) -> tuple[str, int]:
         """Write words for the paths; return how many there were too."""
@@ -77,8 +80,8 @@ class Places:
         """Return where the paths stand."""
         return [match.span() for match in self._pattern.finditer(text)] if self._pattern else []
 
-    def unpack(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Write this trial's paths for the words; return the words that stood there too.
+    def unpack(self, text: str, write: Callable[[str], str] = str) -> tuple[str, tuple[str, ...]]:
+        """Write this trial's paths, as `write` writes them, for the words; return the words that stood there too.
 
         A word that means nothing here stays.
         """
@@ -91,7 +94,7 @@ class Places:
             if path is None:
                 return match[0]
             used[match[1]] = None
-            return path
+            return write(path)
 
         return _WORD.sub(put, text), tuple(used)
 

@@ -1,6 +1,6 @@
 """Which upstream a run uses: from what the user said to an open upstream and what must be known of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +41,8 @@ class OpenedUpstream:
     secrets: tuple[str, ...] = ()
     note: str | None = None
     """What the user should be told before anything starts."""
+    misses: Sequence[str] = ()
+    """What the user should be told at the end: what a cassette was asked for and does not have."""
 
 
 def open_upstream(

@@ -155,6 +155,7 @@ class HostedSession:
                 "by_role": metering.by_role(exchanges),
                 "model": self._model_choice,
                 **metering.handling(exchanges),
+                **metering.asides(exchanges),
                 **self._redactions(),
             },
         )

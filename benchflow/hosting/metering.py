@@ -63,6 +63,12 @@ def _faults(exchange: Exchange) -> Iterable[str]:
     return [exchange.fault.kind] if exchange.fault else []
 
 
+def asides(exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    """Return how many requests beside the work a cassette did not have, and a fixed answer stood in for."""
+    number = sum(change.kind == "replay" and change.path == "response" for each in exchanges for change in each.changes)
+    return {"cassette": {"asides": number}} if number else {}
+
+
 def model_served(exchanges: Sequence[Exchange]) -> str | None:
     """Return what the upstream said that it served, in the last main exchange that said so."""
     said = [exchange.model_answered for exchange in exchanges if exchange.role == "main" and exchange.model_answered]

@@ -31,6 +31,8 @@ class Verdict:
 
 def is_played(upstream: str) -> bool:
     """Tell, of an upstream with its settings as rows have it, whether it answers without any model."""
+    while upstream.startswith("cassette:"):  # it answers as what it was recorded from
+        upstream = upstream.partition(" of ")[2]
     return upstream.partition(" ")[0].partition(":")[0] in PLAYED
 
 

@@ -17,6 +17,8 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
     """Return the content of run.json."""
     request = asdict(job.request)
     request["out"] = str(job.request.out)
+    request["record"] = str(job.request.record) if job.request.record else None
+    request["replay"] = str(job.request.replay) if job.request.replay else None
     request["prices"] = job.prices.source if job.prices else None
     request["agents_dir"] = str(job.request.agents_dir) if job.request.agents_dir else None
     return {

@@ -68,15 +68,26 @@ class Job:
 def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
     """Find the agent, the scenarios and the upstream. Raises InputError for whatever is not there or not right."""
     agent = _find_agent(request, environ)
-    upstream = open_upstream(request.upstream, request.model, environ, default_model=agent.default_model)
+    scenarios = find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude)
+    own = list(required_values(agent, environ).values())
+    if request.replay:
+        from benchflow.runner.tape import open_replay
+
+        upstream = open_replay(request.replay, agent, scenarios, request.repetitions, own)
+    else:
+        upstream = open_upstream(request.upstream, request.model, environ, default_model=agent.default_model)
+    if request.record:
+        from benchflow.gateway.cassette_file import refuse_existing
+
+        refuse_existing(request.record)
     return Job(
         request=request,
         home=Home.find(environ),
         environ=environ,
         agent=agent,
-        scenarios=find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude),
+        scenarios=scenarios,
         upstream=upstream,
-        secrets=[*required_values(agent, environ).values(), *upstream.secrets],
+        secrets=[*own, *upstream.secrets],
         prices=find_own_prices(request.prices, environ),
     )
 

@@ -13,6 +13,7 @@ from benchflow.clock import Clock
 from benchflow.contracts import Event
 from benchflow.gateway.chain import build_chain
 from benchflow.gateway.gateway import Gateway
+from benchflow.gateway.upstream import Upstream
 from benchflow.hosting.equipment import Equipment
 from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
@@ -84,6 +85,7 @@ async def perform(job: Job, say: Say) -> RunResult:
             retries=request.retries,
             faults=request.faults,
             on_key_refused=lambda refusal: say(f"{refusal}; no further trial is started"),
+            record=_recorder(job, redactor),
         )
         gateway = await stack.enter_async_context(
             Gateway(
@@ -110,7 +112,18 @@ async def perform(job: Job, say: Say) -> RunResult:
         runner = ProfileRunner(folder=folder, stage=stage, progress=progress, concurrency=request.concurrency)
         async with interruptible():
             await runner.run(plan)
+    for miss in job.upstream.misses:
+        say(miss)
     return _result(job, folder, runner.done(plan), planned=len(plan), halted=chain.key.refusal)
+
+
+def _recorder(job: Job, redactor: Redactor) -> Callable[[Upstream], Upstream] | None:
+    """Return what records the run's cassette; None: it has none."""
+    if job.request.record is None:
+        return None
+    from benchflow.runner.tape import recorder
+
+    return recorder(job, job.request.record, redactor)
 
 
 async def _require_upstream(job: Job) -> None:
