@@ -17,13 +17,13 @@ from benchflow.gateway.chat import Chat
 from benchflow.gateway.message import RawRequest
 from benchflow.gateway.oracle import Oracle, working_directory
 from benchflow.gateway.oracle_steps import command_of
-from benchflow.gateway.oracle_tools import find_shells, find_writer
+from benchflow.gateway.oracle_tools import FileTool, find_shells, find_writer
 from benchflow.gateway.upstream import TrialContext
 from benchflow.scenario import RunStep, Solution, WriteStep
 
-SHELLS = ("bash", "run_commands", "run_shell_command")
+SHELLS = ("bash", "run_commands", "run_shell_command", "exec_command")
 WRITERS = ("create", "write", "write_file", "write_text_file")
-WITHOUT_WRITER = ("cline",)
+WITHOUT_WRITER = ("cline", "codex-acp")
 """What they offer for files is patches."""
 
 SOLUTION = Solution(
@@ -402,7 +402,7 @@ def test_tools_of_real_agents_are_recognised(agent: str) -> None:
     assert shell.tool.name in SHELLS
     assert working_directory(request, "/workspace") == "/workspace"
     if agent not in WITHOUT_WRITER:
-        assert writer
+        assert isinstance(writer, FileTool)
         assert writer.tool.name in WRITERS
         path_asked = writer.arguments("a.txt", "x", "note", "/workspace")[writer.path]
         assert path_asked in ("a.txt", "/workspace/a.txt")
