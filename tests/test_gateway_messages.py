@@ -59,6 +59,7 @@ async def body_of(response: RawResponse) -> bytes:
         ("GET", "/v1/models", Route(kind="models", tail="/v1/models")),
         ("GET", "/v1/models/claude-x", Route(kind="models", tail="/v1/models/claude-x")),
         ("HEAD", "/", Route(kind="probe", tail="/")),
+        ("HEAD", "/api/hello", Route(kind="probe", tail="/api/hello")),
         ("GET", "/v1/messages", None),
         ("POST", "/v1/messages/batches", None),
         ("POST", "/v1/threads/t_1/messages", None),

@@ -21,8 +21,8 @@ from benchflow.gateway.oracle_tools import FileTool, find_shells, find_writer
 from benchflow.gateway.upstream import TrialContext
 from benchflow.scenario import RunStep, Solution, WriteStep
 
-SHELLS = ("bash", "run_commands", "run_shell_command", "exec_command")
-WRITERS = ("create", "write", "write_file", "write_text_file")
+SHELLS = ("bash", "Bash", "run_commands", "run_shell_command", "exec_command")
+WRITERS = ("create", "write", "Write", "write_file", "write_text_file")
 WITHOUT_WRITER = ("cline", "codex-acp")
 """What they offer for files is patches."""
 

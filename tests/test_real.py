@@ -12,7 +12,18 @@ import pytest
 from command_line import PROGRAM
 from sandboxes import needs_bubblewrap
 
-AGENTS = ("mini", "agentao", "mistral-vibe", "opencode", "qwen-code", "kilo", "fast-agent", "copilot", "cline")
+AGENTS = (
+    "mini",
+    "agentao",
+    "mistral-vibe",
+    "opencode",
+    "qwen-code",
+    "kilo",
+    "fast-agent",
+    "copilot",
+    "cline",
+    "claude-agent-acp",
+)
 
 pytestmark = pytest.mark.real
 

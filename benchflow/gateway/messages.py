@@ -17,6 +17,8 @@ from benchflow.gateway.writing import event_response, json_response
 GENERATE = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"
 MODELS = "/v1/models"
+PROBES = ("", "/v1", "/api/hello")
+"""Where clients see whether the server is there."""
 CREATED = "2026-01-01T00:00:00Z"
 """The time in answers that we write: fixed, so that a request sent twice gets the same answer."""
 
@@ -51,8 +53,8 @@ class AnthropicMessages:
             return Route(kind="models", tail=MODELS)
         if method == "GET" and (at := path.rfind(MODELS + "/")) >= 0:
             return Route(kind="models", tail=path[at:])
-        if method in ("GET", "HEAD") and path.rstrip("/") in ("", "/v1"):
-            return Route(kind="probe", tail="/")
+        if method in ("GET", "HEAD") and path.rstrip("/") in PROBES:
+            return Route(kind="probe", tail=path)
         return None
 
     def read(self, request: RawRequest) -> ModelRequest:
