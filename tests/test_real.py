@@ -23,6 +23,7 @@ AGENTS = (
     "copilot",
     "cline",
     "claude-agent-acp",
+    "codex-acp",
 )
 
 pytestmark = pytest.mark.real
