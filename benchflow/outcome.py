@@ -88,7 +88,7 @@ def exchange_fault(exchanges: Sequence[Exchange], *, require_capture: bool) -> F
     last = main[-1]
     if last.failed_upstream:
         return Fault(code="upstream", message=f"the last model request failed at the upstream: {_ending(last)}")
-    if last.origin == "upstream" and last.status is not None and last.status >= 400:
+    if last.origin == "upstream" and (last.end == "refused" or (last.status is not None and last.status >= 400)):
         if any(exchange.succeeded for exchange in main):
             return Fault(code="rejected", message=f"the upstream refused what the agent sent: {_ending(last)}")
         return Fault(code="setup", message=f"the upstream refused the very first model request: {_ending(last)}")

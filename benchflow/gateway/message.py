@@ -247,6 +247,8 @@ class Assembled:
     complete: bool = False
     """The response reached its end as the dialect defines it."""
     error: str | None = None
+    refused: bool = False
+    """The error is one inside a response with status 200, and says that the request was refused for what is in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
