@@ -207,7 +207,7 @@ async def test_log_of_200_turns_grows_with_what_is_new(moving: bool, tmp_path: P
     )
 )
 def test_any_bodies_are_restored_byte_for_byte_in_any_order(bodies: list[bytes]) -> None:
-    store, reader = BodyStore(Redactor([])), BodyReader()
+    store, reader = BodyStore(Redactor([])), BodyReader(Path())
     for seq, body in enumerate(bodies):
         reader.add(seq, orjson.loads(orjson.dumps(store.store(seq, body))))
 
@@ -235,7 +235,7 @@ def test_difference_is_told_in_whole_characters() -> None:
 )
 def test_no_stored_body_gives_a_secret_back_however_it_came_about(bodies: list[list[str]]) -> None:
     redactor = Redactor([SECRET])
-    store, reader = BodyStore(redactor), BodyReader()
+    store, reader = BodyStore(redactor), BodyReader(Path())
     for seq, parts in enumerate(bodies):
         reader.add(seq, store.store(seq, "".join(parts).encode()))
 

@@ -1,8 +1,9 @@
 """Stores the bodies of a log once: each request as its difference from the one before it in the same conversation.
 
 A stored body is JSON: null (empty), `{"text"}`, `{"zlib"}` (base64), `{"base", "parts"}`, where `base` is the `seq` of
-an exchange that stands earlier in the same log and each part a text or `[start, length]` of its body, or
-`{"withheld"}`, which says why it is not there. Every form but the last gives back the same bytes.
+an exchange that stands earlier in the same log and each part a text or `[start, length]` of its body, `{"file"}`, the
+name of a compressed file beside the log, or `{"withheld"}`, which says why it is not there. Every form but the last
+gives back the same bytes.
 """
 
 import re
@@ -10,8 +11,10 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from benchflow.gateway.bodyfiles import read_body
 from benchflow.redact import Redactor
 
 Stored = dict[str, Any] | None
@@ -209,8 +212,11 @@ def _longest(limit: int, same: Callable[[int, int], bool]) -> int:
     return low
 
 
-def restore(stored: Stored, base: bytes = b"") -> bytes | None:
-    """Give back the bytes of a stored body, `base` being the body that it refers to; None where it was withheld."""
+def restore(stored: Stored, folder: Path, base: bytes = b"") -> bytes | None:
+    """Give back the bytes of a stored body, `base` being the body that it refers to; None where it was withheld.
+
+    `folder` is that of the log.
+    """
     match stored:
         case None:
             return b""
@@ -220,8 +226,24 @@ def restore(stored: Stored, base: bytes = b"") -> bytes | None:
             return zlib.decompress(b64decode(packed))
         case {"parts": list(parts)}:
             return b"".join(_piece(part, base) for part in parts)
+        case {"file": str()}:
+            return b"".join(restore_pieces(stored, folder))
         case _:
             return None
+
+
+def restorable(stored: Stored) -> bool:
+    """Whether the bytes can be given back."""
+    return stored is None or "withheld" not in stored
+
+
+def restore_pieces(stored: Stored, folder: Path) -> Iterator[bytes]:
+    """Give back the bytes of a stored body that refers to no other, a long one in pieces. Raises InputError."""
+    match stored:
+        case {"file": str(name)}:
+            yield from read_body(folder / name)
+        case _:
+            yield restore(stored, folder) or b""
 
 
 def _piece(part: Any, base: bytes) -> bytes:
@@ -229,9 +251,10 @@ def _piece(part: Any, base: bytes) -> bytes:
 
 
 class BodyReader:
-    """Restores the request bodies of one log, given their stored forms in the order of the file."""
+    """Restores the request bodies of one log in a folder, given their stored forms in the order of the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._stored: dict[int, Stored] = {}
         self._recent: dict[int, bytes | None] = {}
 
@@ -248,7 +271,7 @@ class BodyReader:
             at = (self._stored[at] or {}).get("base")
         body = b"" if at is None else self._recent.get(at)
         for link in reversed(chain):
-            body = None if body is None else restore(self._stored[link], body)
+            body = None if body is None else restore(self._stored[link], self._folder, body)
             self._remember(link, body)
         return body
 

@@ -10,9 +10,9 @@ import orjson
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
 from benchflow.errors import InputError
-from benchflow.gateway.bodies import BodyReader, Stored, restore
+from benchflow.gateway.assembly import Assembly
+from benchflow.gateway.bodies import BodyReader, Stored, restorable, restore, restore_pieces
 from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.encoding import Undecodable, decode
 from benchflow.gateway.handling import Attempt, PlayedFault
 from benchflow.gateway.message import Assembled, Change, Exchange, Headers, ModelRequest, RawRequest
 from benchflow.gateway.queries import hide_credentials
@@ -45,8 +45,11 @@ def write_line(
     sha256_forwarded: str | None,
     response: Recorded | None,
     body: Any,
+    note: str | None = None,
 ) -> bytes:
-    """Write one exchange as a line of JSON. `body` is the response as one value, streamed or not."""
+    """Write one exchange as a line of JSON. `body` is the response as one value, streamed or not; `note` says why it is
+    not there, although it might.
+    """
     line = {
         "schema": SCHEMA,
         "id": exchange.id,
@@ -87,6 +90,7 @@ def write_line(
         else {
             "headers": response.headers,
             "body": body,
+            **({"note": note} if note else {}),
             "raw": response.stored,
             "bytes": response.size,
             "sha256": response.sha256,
@@ -106,6 +110,8 @@ class RecordedExchange:
     line: Mapping[str, Any]
     """The line as it was written."""
     bodies: BodyReader
+    folder: Path
+    """Where the log is, and the files of long bodies."""
 
     @property
     def id(self) -> str:
@@ -124,7 +130,7 @@ class RecordedExchange:
     def response_body(self) -> bytes | None:
         """The response's body as it was passed on, secrets replaced; None: there was none, or it was withheld."""
         response = self.line["response"]
-        return None if response is None else restore(response["raw"])
+        return None if response is None else restore(response["raw"], self.folder)
 
     @property
     def request(self) -> RawRequest:
@@ -161,17 +167,15 @@ class RecordedExchange:
         response = self.line["response"]
         if dialect is None or response is None or self.line["kind"] != "generate":
             return Assembled(body=response and response["body"], error=self.line["error"])
-        assembler = dialect.assembler()
-        assembler.feed(self._readable_response(response))
-        return assembler.result()
-
-    def _readable_response(self, response: Mapping[str, Any]) -> bytes:
-        if self.response_body is not None:
-            try:
-                return decode(self.response_body, _headers(response["headers"]))
-            except Undecodable:
-                return b""
-        return orjson.dumps(response["body"]) if response["body"] is not None else b""
+        if restorable(response["raw"]):
+            assembly = Assembly(dialect.assembler, _headers(response["headers"]))
+            pieces = restore_pieces(response["raw"], self.folder)
+        else:
+            assembly = Assembly(dialect.assembler, ())
+            pieces = (orjson.dumps(response["body"]),) if response["body"] is not None else ()
+        for piece in pieces:
+            assembly.feed(piece)
+        return assembly.result()
 
     @property
     def exchange(self) -> Exchange:
@@ -225,7 +229,7 @@ def read_exchanges(path: Path) -> Iterator[RecordedExchange]:
         content = path.read_bytes()
     except OSError as exc:
         raise InputError(f"{path}: cannot be read ({exc.strerror}); a trial with captured exchanges has one") from exc
-    bodies = BodyReader()
+    bodies = BodyReader(path.parent)
     *lines, rest = content.split(b"\n")
     for number, text in enumerate(lines, start=1):
         yield _read_line(path, number, text, bodies)
@@ -245,4 +249,4 @@ def _read_line(path: Path, number: int, text: bytes, bodies: BodyReader) -> Reco
         raise InputError(f"{path}: line {number} is no exchange ({exc}); restore the file or delete the line") from exc
     if schema > SCHEMA:
         raise InputError(f"{path}: line {number} has schema {schema}; this BenchFlow reads up to {SCHEMA}: upgrade it")
-    return RecordedExchange(line, bodies)
+    return RecordedExchange(line, bodies, path.parent)

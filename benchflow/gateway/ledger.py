@@ -5,66 +5,40 @@ Nothing here touches the bytes that pass by. An exchange is written the moment i
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError, TrialError
 from benchflow.gateway.altered import altered
-from benchflow.gateway.bodies import BodyStore, Stored, store_compressed
 from benchflow.gateway.classify import Quirks, TrialSoFar, Verdict, classify
-from benchflow.gateway.encoding import Undecodable, decode
 from benchflow.gateway.exchanges import Recorded, write_line
-from benchflow.gateway.handling import AgentTime, Handling
+from benchflow.gateway.handling import AgentTime
 from benchflow.gateway.message import (
     Assembled,
     End,
     Exchange,
     ExchangeBegun,
-    Headers,
-    Origin,
     RawRequest,
     RawResponse,
-    find_header,
 )
+from benchflow.gateway.pending import Pending, model_sent, origin_of, true_end
 from benchflow.gateway.prices import Pricing
+from benchflow.gateway.storing import Storage
+from benchflow.gateway.tape import Taken
 from benchflow.gateway.upstream import TrialContext
 from benchflow.log import LogFile
 from benchflow.redact import Redactor
 
 KEPT_ANSWERS = 32
 """How many answers are kept in mind, for requests that go on with one of them by its id alone."""
+ALONE = "there is no trial to have a role in"
 _BESIDE = {
     "count_tokens": "counts tokens",
     "models": "asks for the models",
     "probe": "is a probe",
 }
-
-
-@dataclass(kw_only=True)
-class Pending:
-    """An exchange under way."""
-
-    begun: ExchangeBegun
-    request: RawRequest
-    context: TrialContext
-    after_prompt: bool
-    handling: Handling
-    sent: RawRequest | None = None
-    """As it was taken or sent on; None: it was not."""
-    response: RawResponse | None = None
-    chunks: list[bytes] = field(default_factory=list)
-    first_byte_ms: float | None = None
-    error: str | None = None
-    """What broke it off."""
-
-    @property
-    def kind(self) -> Any:
-        return self.context.route.kind if self.context.route else "other"
 
 
 class Ledger:
@@ -89,12 +63,11 @@ class Ledger:
         """Why nothing can be written any more, and so nothing may pass."""
         self._log = LogFile(path, redactor)
         self._clock = clock
-        self._redactor = redactor
         self._upstream = upstream
         self._pricing = pricing
         self._on_begin = on_begin
         self._on_exchange = on_exchange
-        self._bodies = BodyStore(redactor)
+        self._storage = Storage(path.parent, redactor)
         self._seq = 0
         self._turns = 0
         self._trial = TrialSoFar(
@@ -150,6 +123,8 @@ class Ledger:
             return Verdict("auxiliary", _BESIDE[context.route.kind])
         if context.parsed is None:
             return Verdict("auxiliary", "cannot be read")
+        if context.alone:
+            return Verdict("main", ALONE)
         return classify(context.parsed, self._trial)
 
     def since(self, pending: Pending) -> float:
@@ -163,9 +138,11 @@ class Ledger:
     def finish(self, pending: Pending, end: End) -> None:
         """Close an exchange: assemble its answer, meter it, write it, tell of it."""
         self.agent_time.end(pending.handling)
-        raw = b"".join(pending.chunks)
-        answer = _assemble(pending, raw)
-        exchange = self._exchange(pending, answer, _true_end(pending, answer, end))
+        taken = self._taken(pending)
+        answer = taken.answer if taken else Assembled(body=None)
+        if pending.error and not answer.error:
+            answer = altered(answer, error=pending.error)
+        exchange = self._exchange(pending, answer, true_end(pending, answer, end))
         if exchange.turn is not None:
             self._turns += 1
             if answer.id:
@@ -174,12 +151,41 @@ class Ledger:
         if pending.handling.on_metered and exchange.tokens:
             pending.handling.on_metered(exchange.tokens)
         try:
-            self._log.write(self._line(pending, exchange, raw, answer.body))
+            self._log.write(self._line(pending, exchange, taken))
         except InputError as exc:
-            self.broken = str(exc)
-            self.failure = self.failure or TrialError("capture", self.broken)
+            self.lose(exc)
         if self._on_exchange:
             self._on_exchange(exchange)
+
+    def lose(self, error: InputError) -> None:
+        """What was to be kept could not be written."""
+        self.broken = str(error)
+        self.failure = self.failure or TrialError("capture", self.broken)
+
+    def answered(self, pending: Pending, response: RawResponse) -> None:
+        """The head of a response has come."""
+        dialect = pending.context.dialect if pending.kind == "generate" else None
+        pending.response = response
+        pending.tape = self._storage.tape(pending.begun.seq, response.headers, dialect)
+
+    def passed(self, pending: Pending, chunk: bytes) -> None:
+        """Bytes of a response go by."""
+        if pending.first_byte_ms is None and chunk:
+            pending.first_byte_ms = self.since(pending)
+        if pending.tape:
+            try:
+                pending.tape.take(chunk)
+            except InputError as exc:
+                self.lose(exc)
+
+    def _taken(self, pending: Pending) -> Taken | None:
+        if pending.tape is None:
+            return None
+        try:
+            return pending.tape.end()
+        except InputError as exc:
+            self.lose(exc)
+            return pending.tape.end()
 
     def _exchange(self, pending: Pending, answer: Assembled, end: End) -> Exchange:
         begun, parsed = pending.begun, pending.context.parsed
@@ -187,7 +193,7 @@ class Ledger:
         asked = parsed.model if parsed else pending.context.route and pending.context.route.model
         status = response.status if response else None
         completed = begun.role == "main" and end == "complete" and status is not None and status < 400
-        sent = _model_sent(pending, asked)
+        sent = model_sent(pending, asked)
         return Exchange(
             id=begun.id,
             seq=begun.seq,
@@ -200,7 +206,7 @@ class Ledger:
             role=begun.role,
             role_reason=begun.role_reason,
             turn=self._turns if completed else None,
-            origin=_origin(pending),
+            origin=origin_of(pending),
             status=status,
             end=end,
             model_asked=asked,
@@ -216,11 +222,15 @@ class Ledger:
             fault=pending.handling.fault,
         )
 
-    def _line(self, pending: Pending, exchange: Exchange, raw: bytes, body: Any) -> bytes:
+    def _line(self, pending: Pending, exchange: Exchange, taken: Taken | None) -> bytes:
         request, context = pending.request, pending.context
         digest = sha256(request.body).hexdigest()
         sent = pending.sent
-        response = pending.response
+        response = None
+        if pending.response and taken:
+            response = Recorded(
+                headers=pending.response.headers, stored=taken.stored, size=taken.size, sha256=taken.sha256
+            )
         return write_line(
             exchange,
             trial=context.trial,
@@ -230,42 +240,15 @@ class Ledger:
             request=request,
             received=Recorded(
                 headers=request.headers,
-                stored=self._store_request(exchange.seq, request),
+                stored=self._storage.request(exchange.seq, request),
                 size=len(request.body),
                 sha256=digest,
             ),
             sha256_forwarded=None if sent is None else _digest(sent.body, request.body, digest),
-            response=None
-            if response is None
-            else Recorded(
-                headers=response.headers,
-                stored=self._store_response(raw, response.headers, body),
-                size=len(raw),
-                sha256=sha256(raw).hexdigest(),
-            ),
-            body=body,
+            response=response,
+            body=taken and taken.body,
+            note=taken and taken.note,
         )
-
-    def _store_request(self, seq: int, request: RawRequest) -> Stored:
-        """Store the request's own bytes, unless they are compressed and a secret is, or may be, in them."""
-        if request.header("content-encoding") and self._may_hide(request.body, request.headers):
-            return {"withheld": "a secret is in the compressed body, or may be"}
-        return self._bodies.store(seq, request.body)
-
-    def _store_response(self, raw: bytes, headers: Headers, body: Any) -> Stored:
-        """Store the response's own bytes, unless a secret is in them where it cannot be replaced."""
-        if find_header(headers, "content-encoding") and self._may_hide(raw, headers):
-            return {"withheld": "a secret is in the compressed body, or may be"}
-        clean = self._redactor.redact(raw)
-        if clean is raw and body is not None and self._redactor.finds(orjson.dumps(body)):
-            return {"withheld": "a secret is spread over several pieces of the stream"}
-        return store_compressed(clean)
-
-    def _may_hide(self, body: bytes, headers: Headers) -> bool:
-        try:
-            return self._redactor.finds(decode(body, headers))
-        except Undecodable:
-            return True
 
     def close(self) -> None:
         """Close the log; may be called again."""
@@ -274,48 +257,3 @@ class Ledger:
 
 def _digest(body: bytes, known: bytes, digest: str) -> str:
     return digest if body is known else sha256(body).hexdigest()
-
-
-def _origin(pending: Pending) -> Origin:
-    return pending.response.origin if pending.response else "upstream"
-
-
-def _model_sent(pending: Pending, asked: str | None) -> str | None:
-    if pending.sent is None:
-        return None
-    changed = [change.after for change in pending.sent.changes if change.path in ("body.model", "url.model")]
-    return changed[-1] if changed else asked
-
-
-def _assemble(pending: Pending, raw: bytes) -> Assembled:
-    response, dialect = pending.response, pending.context.dialect
-    if response is None or dialect is None or pending.kind != "generate":
-        return Assembled(body=_json_or_none(raw), error=pending.error)
-    assembler = dialect.assembler()
-    try:
-        assembler.feed(decode(raw, response.headers))
-    except Undecodable as exc:
-        return Assembled(body=None, error=str(exc))
-    answer = assembler.result()
-    return altered(answer, error=pending.error) if pending.error and not answer.error else answer
-
-
-def _json_or_none(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw)
-    except ValueError:
-        return None
-
-
-def _true_end(pending: Pending, answer: Assembled, end: End) -> End:
-    """Correct how the connection ended by what the answer itself says."""
-    response = pending.response
-    if response and response.origin == "gateway" and response.status >= 400:
-        return "refused"
-    if response is None or pending.kind != "generate" or response.status >= 400:
-        return end
-    if answer.complete and end == "client_gone":
-        return "complete"  # many clients leave as soon as they have read the end of the stream
-    if end == "complete" and not answer.complete:
-        return "upstream_cut"  # a stream that ends before its end, or with an error in it, however politely
-    return end

@@ -4,8 +4,9 @@ from typing import Self
 
 from benchflow.gateway.altered import altered
 from benchflow.gateway.changing import answer_error
-from benchflow.gateway.ledger import Ledger, Pending
+from benchflow.gateway.ledger import Ledger
 from benchflow.gateway.message import Body, End, RawRequest, RawResponse, UpstreamCut
+from benchflow.gateway.pending import Pending
 from benchflow.gateway.upstream import TrialContext, Upstream
 
 
@@ -41,7 +42,7 @@ class Recording:
             raise
         if response.unplayable:
             self._ledger.unplayable(response.unplayable)
-        pending.response = response
+        self._ledger.answered(pending, response)
         return altered(response, chunks=_Watched(response.chunks, pending, self._ledger))
 
     def _unreachable(self, request: RawRequest, context: TrialContext, reason: str) -> RawResponse:
@@ -76,10 +77,7 @@ class _Watched:
             self._end = "upstream_cut"
             self._pending.error = str(cut)
             raise
-        pending = self._pending
-        if pending.first_byte_ms is None and chunk:
-            pending.first_byte_ms = self._ledger.since(pending)
-        pending.chunks.append(chunk)
+        self._ledger.passed(self._pending, chunk)
         return chunk
 
     async def aclose(self) -> None:
