@@ -14,9 +14,10 @@ class Stopwatch:
 
     @contextmanager
     def timed(self, segment: str) -> Iterator[None]:
-        """Measure the block."""
+        """Measure the block, and add it to what was measured under that name."""
         begun = time.monotonic()
         try:
             yield
         finally:
-            self.segments[segment] = round((time.monotonic() - begun) * 1000, 3)
+            took_ms = (time.monotonic() - begun) * 1000
+            self.segments[segment] = round(self.segments.get(segment, 0.0) + took_ms, 3)

@@ -16,13 +16,9 @@ from benchflow.contracts import (
     CreateSessionParams,
     EventType,
     Fault,
-    LimitHit,
     PermissionConfig,
-    PromptMetrics,
     PromptResult,
     SessionFacts,
-    TimingBreakdown,
-    ToolCallBreakdown,
 )
 from benchflow.errors import TrialError
 from benchflow.gateway.gateway import Tap
@@ -31,13 +27,16 @@ from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting import metering
 from benchflow.hosting.broadcast import Broadcast
 from benchflow.hosting.equipment import Equipment, launch_spec
+from benchflow.hosting.results import prompt_result, time_limit
 from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
 from benchflow.outcome import exchange_fault
 from benchflow.redact import REDACTIONS
 from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
+from benchflow.session.agentinfo import AgentInfo, SessionInfo
 from benchflow.session.background import Background
 from benchflow.session.files import WorkspaceFiles
+from benchflow.session.model import ModelChoice
 from benchflow.session.session import AcpClient
 from benchflow.session.terminals import Terminals
 from benchflow.stopwatch import Stopwatch
@@ -83,8 +82,10 @@ class HostedSession:
         """
         session = cls(equipment, params)
         try:
-            await session._launch()
-            await session._greet()
+            await session.launch()
+            await session.greet()
+            await session.new_session()
+            await session.choose_model()
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await session.stop()
@@ -95,6 +96,16 @@ class HostedSession:
     def id(self) -> str:
         """The agent's name for the session."""
         return self._broadcast.session_id
+
+    @property
+    def process(self) -> SandboxedProcess | None:
+        """The agent's; None: it was not launched."""
+        return self._process
+
+    @property
+    def tap(self) -> Tap | None:
+        """Its place at the gateway; None: it was not launched."""
+        return self._tap
 
     @property
     def workspace(self) -> Workspace:
@@ -121,7 +132,16 @@ class HostedSession:
             return self._result(begun, error=error)
         finally:
             self._tap.prompt_answered()
-        return self._result(begun, stop_reason=outcome.stop_reason, limit=self._time_limit(begun, outcome.waited_s))
+        return self._result(begun, stop_reason=outcome.stop_reason, waited_s=outcome.waited_s)
+
+    async def cancel(self, grace_s: float) -> bool:
+        """End the open turn over the protocol. False: the agent did not end it in `grace_s`, and it was given up."""
+        return self._client is None or await self._client.cancel(grace_s)
+
+    def answer_permissions(self, policy: PermissionConfig) -> None:
+        """Answer the permission requests that come from now on by this policy."""
+        assert self._client is not None
+        self._client.answer_permissions(policy)
 
     async def stop(self) -> None:
         """End the agent and all that it started; then take what is on its way to the logs. May be called again."""
@@ -164,7 +184,7 @@ class HostedSession:
         """How many secrets were replaced in the logs, by category; nothing where there were none."""
         return {REDACTIONS: dict(self._redactor.counts)} if self._redactor.counts else {}
 
-    async def _launch(self) -> None:
+    async def launch(self) -> None:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
         kit, params = self._equipment, self._params
         self._spec = spec = launch_spec(kit, params)
@@ -194,11 +214,11 @@ class HostedSession:
             on_exchange=self._exchange_ended,
         )
 
-    async def _greet(self) -> None:
-        """Shake hands, open the session, and choose the model where the agent offers that."""
+    async def greet(self) -> AgentInfo:
+        """Shake hands with the launched agent; return what it says of itself."""
         kit, process = self._equipment, self._process
         assert process is not None
-        offered, deadline_s = kit.manifest.client, kit.manifest.client.handshake_timeout_s
+        offered = kit.manifest.client
         files = WorkspaceFiles(self.workspace.path, process.inside.workspace) if offered.fs else None
         self._client = AcpClient(
             process.stdin,
@@ -214,18 +234,36 @@ class HostedSession:
         )
         with self._watch.timed("handshake"):
             await self._client.__aenter__()
-            info = await self._client.initialize(deadline_s)
-            self._agent_version = info.version
-            opened = await self._client.new_session(process.inside.workspace, self._params.mcp_servers, deadline_s)
-            self._broadcast.session_id = opened.id
-            if kit.manifest.supports_acp_set_model:
-                choice = await self._client.set_model(
-                    self._params.model,
-                    kit.manifest.acp_model_format,
-                    provider=kit.provider_name,
-                    timeout_s=deadline_s,
-                )
-                self._model_choice = asdict(choice)
+            info = await self._client.initialize(self._deadline_s)
+        self._agent_version = info.version
+        return info
+
+    async def new_session(self) -> SessionInfo:
+        """Open the session; return the agent's answer."""
+        assert self._client is not None
+        assert self._process is not None
+        with self._watch.timed("handshake"):
+            cwd = self._process.inside.workspace
+            opened = await self._client.new_session(cwd, self._params.mcp_servers, self._deadline_s)
+        self._broadcast.session_id = opened.id
+        return opened
+
+    async def choose_model(self) -> ModelChoice | None:
+        """Choose the model where the agent offers that. None: its manifest says that it does not."""
+        kit = self._equipment
+        assert self._client is not None
+        if not kit.manifest.supports_acp_set_model:
+            return None
+        form, model = kit.manifest.acp_model_format, self._params.model
+        with self._watch.timed("handshake"):
+            choice = await self._client.set_model(model, form, provider=kit.provider_name, timeout_s=self._deadline_s)
+        self._model_choice = asdict(choice)
+        return choice
+
+    @property
+    def _deadline_s(self) -> float:
+        """For each request before the first prompt."""
+        return self._equipment.manifest.client.handshake_timeout_s
 
     async def _run_command(self, argv: tuple[str, ...], more: Mapping[str, str], cwd: str | None) -> SandboxedProcess:
         """Run a command for the agent, where and with what the agent itself runs."""
@@ -257,38 +295,18 @@ class HostedSession:
         begun: float,
         *,
         stop_reason: str | None = None,
-        limit: LimitHit | None = None,
+        waited_s: float | None = None,
         error: TrialError | None = None,
     ) -> PromptResult:
-        wall_ms = round((self._agent_time() - begun) * 1000, 3)
-        exchanges = self._exchanges
-        return PromptResult(
-            text="".join(self._texts),
-            metrics=PromptMetrics(
-                tokens=metering.total_tokens(exchanges),
-                timing=TimingBreakdown(wall_ms=wall_ms),
-                tool_calls=ToolCallBreakdown(),
-                cost=metering.total_cost(exchanges),
-            ),
-            completion_reason="error" if error else "timeout" if limit else "stop",
-            stop_reason=stop_reason,
-            limit=limit,
-            error=str(error) if error else None,
-            error_code=error.code if error else None,
-        )
-
-    def _time_limit(self, begun: float, waited_s: float | None) -> LimitHit | None:
-        """Say that the time of the trial's prompts was up; None: it was not."""
-        if waited_s is None:
-            return None
-        used_s = begun - self._first_prompt + waited_s
+        """`waited_s` is after how long the prompt's time was up; None: it was not."""
         allowed_s = self._params.limits.timeout_s
-        return LimitHit(
-            kind="timeout_s",
-            allowed=used_s if allowed_s is None else allowed_s,
-            used=round(used_s, 3),
-            phase="hard",
-            counter="wall_clock",
+        return prompt_result(
+            "".join(self._texts),
+            self._exchanges,
+            wall_ms=(self._agent_time() - begun) * 1000,
+            stop_reason=stop_reason,
+            limit=None if waited_s is None else time_limit(begun - self._first_prompt + waited_s, allowed_s),
+            error=error,
         )
 
     def _agent_time(self) -> float:

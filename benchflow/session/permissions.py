@@ -73,7 +73,7 @@ class PermissionDesk:
     """Answers the permission requests of one session, at once, under its policy."""
 
     def __init__(self, policy: PermissionConfig) -> None:
-        self._policy = policy
+        self.policy = policy
         self._calls: dict[str, KnownCall] = {}
         self.turn_cancelled = False
         """Every request is answered `cancelled` while this is set."""
@@ -81,7 +81,7 @@ class PermissionDesk:
     @property
     def curious(self) -> bool:
         """The policy depends on what is known of a tool call."""
-        return self._policy.allowed_tools is not None
+        return self.policy.allowed_tools is not None
 
     def note(self, params: Any) -> None:
         """Take notice of a `session/update`: a request may name no more than the id of a call announced before."""
@@ -100,4 +100,4 @@ class PermissionDesk:
         call = params.get("toolCall") if isinstance(params, dict) else None
         call = call if isinstance(call, dict) else {}
         known = self._calls.get(str(call.get("toolCallId")), KnownCall())
-        return answer_permission(params, known.updated(call), self._policy)
+        return answer_permission(params, known.updated(call), self.policy)

@@ -189,6 +189,10 @@ class AcpClient:
 
     # Prompts
 
+    def answer_permissions(self, policy: PermissionConfig) -> None:
+        """Answer the permission requests that come from now on by this policy."""
+        self._permissions.policy = policy
+
     async def prompt(
         self,
         texts: Sequence[str],
