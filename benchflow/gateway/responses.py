@@ -105,9 +105,9 @@ class Responses:
         return json_response(200, (compaction_body if request.compacts else response_body)(answer, request))
 
     def write_models(self, models: Sequence[str]) -> RawResponse:
-        """Write a list of models. `models` is there for clients that look for what only OpenAI's own server says."""
+        """Write a list of models."""
         data = [{"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"} for model in models]
-        return json_response(200, {"object": "list", "data": data, "models": []})
+        return json_response(200, {"object": "list", "data": data})
 
     def write_count(self, tokens: int) -> RawResponse:
         """Write how many tokens a request has."""

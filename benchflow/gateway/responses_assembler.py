@@ -48,34 +48,38 @@ def _from_end(content: bytes) -> Assembled | None:
     """Read the whole response in the last event, if it is there, without a look at the many before it."""
     last = content[max(content.rstrip().rfind(b"\n\n"), 0) :]
     for event in parse_events(list(event_data(last))):
-        response = event.get("response") if isinstance(event, dict) and event.get("type") in ENDINGS else None
-        if isinstance(response, dict) and response.get("output"):
-            return _finished(response)
+        response = _ending(event)
+        if response and response.get("output"):
+            return _finished(response, _error(response))
     return None
 
 
 def _from_stream(content: bytes) -> Assembled:
-    pieces = Pieces()
-    error = None
-    ended: Mapping[str, Any] | None = None
-    events = parse_events(list(event_data(content)))
-    for event in events:
-        if not isinstance(event, dict):
-            continue
-        pieces.take(event)
-        if event.get("type") in ENDINGS and isinstance(event.get("response"), dict):
-            ended = event["response"]
-        elif event.get("type") == "error" or ("type" not in event and "error" in event):
-            error = error or error_text(event.get("error") or event.get("message")) or "error"
-    if not any(isinstance(event, dict) for event in events):
+    events = [event for event in parse_events(list(event_data(content))) if isinstance(event, dict)]
+    if not events:
         return Assembled(body=None, error=excerpt(content) if content else None)
+    pieces = Pieces()
+    error, ended = None, None
+    for event in events:
+        pieces.take(event)
+        ended = _ending(event) or ended
+        if event.get("type") == "error" or ("type" not in event and "error" in event):
+            error = error or error_text(event.get("error") or event.get("message")) or "error"
+    body = pieces.body()
     if ended is None:
-        return _read(pieces.body(), error=error, complete=False)
-    return _finished(ended if ended.get("output") else {**ended, "output": pieces.items()}, error)
+        return _read(body, error=error, complete=False)
+    ended = {**body, **ended, "output": ended.get("output") or body["output"]}
+    return _finished(ended, error or _error(ended))
 
 
-def _finished(body: Mapping[str, Any], error: str | None = None) -> Assembled:
-    error = error or _error(body)
+def _ending(event: Any) -> dict[str, Any] | None:
+    """Return the response as the event that ends a stream has it; None: it is another event."""
+    kind = str(event.get("type")) if isinstance(event, dict) else ""
+    response = event.get("response") if kind in ENDINGS else None
+    return {"status": kind.removeprefix("response."), **response} if isinstance(response, dict) else None
+
+
+def _finished(body: Mapping[str, Any], error: str | None) -> Assembled:
     return _read(body, error=error, complete=error is None)
 
 
@@ -92,7 +96,7 @@ def _read(body: Mapping[str, Any], *, error: str | None, complete: bool) -> Asse
         tool_calls=tuple(use for use in uses if use),
         finish=_finish(body),
         tokens=_tokens(body.get("usage")),
-        complete=complete and body.get("status") not in _ENDED_BADLY,
+        complete=complete and str(body.get("status")) not in _ENDED_BADLY,
         error=error,
     )
 

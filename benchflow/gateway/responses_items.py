@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from benchflow.gateway.assembling import arguments_of
 from benchflow.gateway.message import Message, ToolDefinition, ToolResult, ToolUse
 
@@ -66,9 +64,10 @@ def _result(item: Mapping[str, Any]) -> ToolResult:
     if isinstance(output, dict):
         output = output.get("content", output)
     texts = (output,) if isinstance(output, str) else texts_of(output)
-    text = "\n".join(texts) if texts or not output else orjson.dumps(output).decode()
     return ToolResult(
-        call_id=str(item.get("call_id") or item.get("id") or ""), text=text, is_error=item.get("status") == "failed"
+        call_id=str(item.get("call_id") or item.get("id") or ""),
+        text="\n".join(texts),
+        is_error=item.get("status") == "failed",
     )
 
 
@@ -84,7 +83,7 @@ def _texts(parts: Iterable[Any]) -> Iterator[str]:
         if isinstance(part, str):
             yield part
         elif isinstance(part, dict):
-            found = [part.get("refusal"), part.get("text")] if part.get("type", "text") in _TEXTS else []
+            found = [part.get("refusal"), part.get("text")] if str(part.get("type", "text")) in _TEXTS else []
             found += [part.get("stdout"), part.get("stderr")]
             yield from (text for text in found if isinstance(text, str) and text)
 

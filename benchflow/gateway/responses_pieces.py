@@ -26,7 +26,7 @@ class _Delta:
         return "summary_index" if self.parts == "summary" else "content_index"
 
 
-_DELTAS: Mapping[Any, _Delta] = {
+_DELTAS: Mapping[str, _Delta] = {
     "response.output_text.delta": _Delta("message", "text", "content", "output_text"),
     "response.refusal.delta": _Delta("message", "refusal", "content", "refusal"),
     "response.reasoning_text.delta": _Delta("reasoning", "text", "content", "reasoning_text"),
@@ -49,7 +49,8 @@ class _Item:
         for (delta, index), pieces in sorted(self.grown.items(), key=lambda entry: entry[0][1]):
             holder = item
             if delta.parts is not None:
-                parts = item[delta.parts] = list(item.get(delta.parts) or ())
+                given = item.get(delta.parts)
+                parts = item[delta.parts] = list(given) if isinstance(given, list) else []
                 holder = {"type": delta.part}
                 if index < len(parts) and isinstance(parts[index], dict):
                     holder = parts[index] = dict(parts[index])
@@ -69,7 +70,7 @@ class Pieces:
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take the next event; one that is not understood changes nothing."""
-        kind, item = event.get("type"), event.get("item")
+        kind, item = str(event.get("type")), event.get("item")
         if kind in _BEGUN and isinstance(event.get("response"), dict):
             self._response.update(event["response"])
         elif kind in ("response.output_item.added", "response.output_item.done") and isinstance(item, dict):
