@@ -177,6 +177,14 @@ class Store:
         return found[0]
 
 
+def find_record(text: str) -> Path | None:
+    """Return the exchange log that `text` names: the file, or the folder that it is in; None: it names none."""
+    path = Path(text)
+    if path.name == EXCHANGE_LOG and path.is_file():
+        return path
+    return path / EXCHANGE_LOG if (path / EXCHANGE_LOG).is_file() else None
+
+
 def is_run(folder: Path) -> bool:
     """Tell whether a folder is that of a run."""
     return any((folder / mark).is_file() for mark in _MARKS)

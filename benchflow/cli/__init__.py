@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchflow import __version__
-from benchflow.cli import agents, doctor, gc, run, runs, scenarios, shell, show
+from benchflow.cli import agents, doctor, gateway, gc, run, runs, scenarios, shell, show
 from benchflow.errors import InputError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("runs")(runs.command)
 app.add_typer(agents.app, name="agents")
 app.add_typer(scenarios.app, name="scenarios")
 app.command("shell")(shell.command)
+app.command("gateway")(gateway.command)
 app.command("doctor")(doctor.command)
 app.command("gc")(gc.command)
 

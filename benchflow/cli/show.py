@@ -37,11 +37,17 @@ def command(
     out: Out = Path("runs"),
     as_json: Json = False,
 ) -> None:
-    """Show a run's table; or a trial: why it ended so, its failed checks, and its turns with their tool calls."""
+    """Show a run's table; or a trial: why it ended so, its failed checks, and its turns with their tool calls.
+
+    A folder with recorded exchanges, as `benchflow gateway` leaves it, is shown as their table.
+    """
     from benchflow.report.parts import choose_part, print_part
-    from benchflow.store import Store
+    from benchflow.store import Store, find_record
 
     part = choose_part(raw=raw.value if raw else None, diff=diff, stderr=stderr, follow=follow, as_json=as_json)
+    if (record := find_record(run)) is not None and trial is None and part is None:
+        _show_record(record, as_json)
+        return
     stored = Store(out).find(run)
     if part is not None:
         print_part(stored.find_trial(trial).try_folder(attempt), part)
@@ -81,6 +87,19 @@ def _show_trial(
         print_json(view)
     else:
         print_trial(open_console(), view, f"{run_argument(stored.folder)} {trial_argument(found.key)}", turns=turns)
+
+
+def _show_record(record: Path, as_json: bool) -> None:
+    from benchflow.gateway.exchanges import read_exchanges
+    from benchflow.report.exchanges import exchange_value
+    from benchflow.report.exchanges_live import print_exchanges
+    from benchflow.report.terminal import open_console, print_json
+
+    exchanges = [recorded.exchange for recorded in read_exchanges(record)]
+    if as_json:
+        print_json([exchange_value(exchange) for exchange in exchanges])
+    else:
+        print_exchanges(open_console(), exchanges)
 
 
 def _follow(stored: "StoredRun", trial: str | None, as_json: bool) -> None:

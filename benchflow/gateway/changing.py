@@ -10,6 +10,7 @@ from benchflow.gateway.http11 import HOP_BY_HOP
 from benchflow.gateway.message import Change, RawRequest, RawResponse
 from benchflow.gateway.queries import drop_credentials, find_credentials
 from benchflow.gateway.reading import plain
+from benchflow.gateway.spool import TooLongToChange
 from benchflow.gateway.upstream import TrialContext, Upstream
 from benchflow.gateway.writing import json_response
 
@@ -37,12 +38,15 @@ class Changing:
             return answer_error(404, f"no model API at {request.method} {request.path}")
         if context.route.kind == "probe":
             return json_response(200, {}, origin="gateway")
-        if context.parsed is None or context.role != "main" or context.parsed.model == context.model:
+        if context.parsed is None or context.role != "main" or context.model in ("", context.parsed.model):
             return await self._upstream.send(request, context)
         asked = context.parsed.model
         if self._strict_model:
             return dialect.refuse(request, 400, f"the model of this trial is {context.model!r}, not {asked!r}")
-        request = enforce_model(request, dialect, context.model)
+        try:
+            request = enforce_model(request, dialect, context.model)
+        except TooLongToChange as exc:
+            return dialect.refuse(request, 413, str(exc))
         parsed = altered(context.parsed, model=context.model)
         route = dialect.route(request.method, request.path) or context.route
         return await self._upstream.send(request, altered(context, parsed=parsed, route=route))
@@ -53,9 +57,11 @@ class Changing:
 
 
 def enforce_model(request: RawRequest, dialect: Dialect, model: str) -> RawRequest:
-    """Put the model into the request. A compressed body goes on uncompressed."""
+    """Put the model into the request. A compressed body goes on uncompressed. Raises TooLongToChange."""
     readable = plain(request)
     changed, _ = dialect.set_model(readable, model)
+    if readable.long:
+        changed = altered(changed, long=readable.long.changed(readable.body, changed.body))
     if readable is not request:
         coding = request.header("content-encoding")
         note = Change(kind="model", path="header.content-encoding", before=coding, after=None)

@@ -94,7 +94,7 @@ class Gateway:
     def base_url(self, dialect: str | None, host_port: str) -> str:
         """Return what clients of the dialect expect as their base URL, the gateway being at `host_port` for them.
 
-        `redactor` is the trial's own, which counts what it replaced. Raises InputError for a dialect that the gateway does not speak. None: the bare address.
+        Raises InputError for a dialect that the gateway does not speak. None: the bare address.
         """
         return f"http://{host_port}{find_dialect(dialect).base_path if dialect else ''}"
 
@@ -107,12 +107,14 @@ class Gateway:
         quirks: Quirks | None = None,
         *,
         redactor: Redactor | None = None,
+        guard: Callable[[Upstream], Upstream] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
         on_begin: Callable[[ExchangeBegun], None] | None = None,
     ) -> Tap:
         """Serve one trial on its listening socket, which is taken over; its exchanges go to `folder`.
 
-        Raises InputError for a dialect that the gateway does not speak, or a log that cannot be written.
+        `redactor` is the trial's own, which counts what it replaced; `guard` stands before all else. Raises InputError
+        for a dialect that the gateway does not speak, or a log that cannot be written.
         """
         served = {name: find_dialect(name) for name in dialects}
         ledger = Ledger(
@@ -125,7 +127,8 @@ class Gateway:
             on_begin=on_begin,
             on_exchange=on_exchange,
         )
-        server = HttpServer(Recording(self._changing, ledger), context, served)
+        recording = Recording(self._changing, ledger)
+        server = HttpServer(guard(recording) if guard else recording, context, served, folder)
         try:
             await server.start([sock])
         except BaseException:

@@ -162,6 +162,16 @@ class Ledger:
         self.broken = str(error)
         self.failure = self.failure or TrialError("capture", self.broken)
 
+    async def store_long(self, pending: Pending) -> bool:
+        """Store a long request before it goes on. Return whether it could be."""
+        pending.stored = {"withheld": "the agent left before it was stored"}
+        try:
+            pending.stored = await self._storage.long_request(pending.begun.seq, pending.request)
+        except InputError as exc:
+            pending.stored = {"withheld": str(exc)}
+            self.lose(exc)
+        return self.broken is None
+
     def answered(self, pending: Pending, response: RawResponse) -> None:
         """The head of a response has come."""
         dialect = pending.context.dialect if pending.kind == "generate" else None
@@ -224,8 +234,8 @@ class Ledger:
 
     def _line(self, pending: Pending, exchange: Exchange, taken: Taken | None) -> bytes:
         request, context = pending.request, pending.context
-        digest = sha256(request.body).hexdigest()
-        sent = pending.sent
+        long = request.long
+        digest = long.sha256 if long else sha256(request.body).hexdigest()
         response = None
         if pending.response and taken:
             response = Recorded(
@@ -240,11 +250,11 @@ class Ledger:
             request=request,
             received=Recorded(
                 headers=request.headers,
-                stored=self._storage.request(exchange.seq, request),
-                size=len(request.body),
+                stored=pending.stored if long else self._storage.request(exchange.seq, request),
+                size=long.size if long else len(request.body),
                 sha256=digest,
             ),
-            sha256_forwarded=None if sent is None else _digest(sent.body, request.body, digest),
+            sha256_forwarded=_digest_sent(pending, digest),
             response=response,
             body=taken and taken.body,
             note=taken and taken.note,
@@ -255,5 +265,10 @@ class Ledger:
         self._log.close()
 
 
-def _digest(body: bytes, known: bytes, digest: str) -> str:
-    return digest if body is known else sha256(body).hexdigest()
+def _digest_sent(pending: Pending, received: str) -> str | None:
+    sent = pending.sent
+    if sent is None:
+        return None
+    if sent.long:
+        return sent.long.sha256
+    return received if sent.body is pending.request.body else sha256(sent.body).hexdigest()

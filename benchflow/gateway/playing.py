@@ -36,7 +36,7 @@ def play(
     if route.kind == "count_tokens":
         return dialect.write_count(_count(request.body))
     if route.kind != "generate":
-        return dialect.write_models([context.model])
+        return dialect.write_models([context.model] if context.model else [])
     if parsed is None:
         return dialect.refuse(request, 400, "the request cannot be read")
     played = main(parsed, context) if context.role == "main" else Played(answer=answer_aside(parsed))

@@ -26,7 +26,9 @@ class TrialContext:
     trial: str
     attempt: int
     model: str
-    """The model that main requests must name."""
+    """The model that main requests must name; empty: whatever they name."""
+    alone: bool = False
+    """There is no trial, and nobody says what the client is prompted with: every request is main."""
     prompts: Sequence[str] = ()
     solution: "Solution | None" = None
     iteration: int = 0

@@ -34,17 +34,9 @@ class RunFolder:
 
         `out` tells git to leave it alone, so that runs made inside a repository change nothing in it.
         """
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{plain_name(label)}-{secrets.token_hex(2)}"
-        try:
-            fresh = not out.exists()
-            (out / name / "trials").mkdir(parents=True)
-            if fresh:
-                (out / ".gitignore").write_text("*\n")
-        except OSError as exc:
-            raise InputError(
-                f"{out}: cannot write runs there ({exc.strerror}); name another folder with --out"
-            ) from exc
-        return cls(out / name, clock, redactor)
+        path = make_folder(out, label)
+        (path / "trials").mkdir()
+        return cls(path, clock, redactor)
 
     @property
     def run_id(self) -> str:
@@ -98,3 +90,19 @@ class RunFolder:
         draft = path.with_name(path.name + ".draft")
         draft.write_bytes((redactor or self._redactor).redact(content))
         os.replace(draft, path)
+
+
+def make_folder(out: Path, label: str) -> Path:
+    """Make a folder below `out`, named by time and label. Raises InputError where it cannot be written.
+
+    A fresh `out` tells git to leave it alone.
+    """
+    path = out / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{plain_name(label)}-{secrets.token_hex(2)}"
+    try:
+        fresh = not out.exists()
+        path.mkdir(parents=True)
+        if fresh:
+            (out / ".gitignore").write_text("*\n")
+    except OSError as exc:
+        raise InputError(f"{out}: cannot write runs there ({exc.strerror}); name another folder with --out") from exc
+    return path
