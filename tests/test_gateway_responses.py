@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from responses_rig import RESPONSES, assembled, json_values, likely, names, texts
 from wire import MODEL
 
 from benchflow.contracts import TokenBreakdown
