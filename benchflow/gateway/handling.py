@@ -53,9 +53,9 @@ class Handling:
     ended_s: float | None = None
     """None: it is under way."""
     admitted_s: float | None = None
-    """When it was last let through to the upstream; None: it was not held back at all."""
+    """When it was last let through to the upstream; None: it was not."""
     ticket: int | None = None
-    """Its place in the order of requests; None: it has not stood in a queue."""
+    """Its place in the order of all requests of the run; None: nobody keeps such an order."""
     holds: list[tuple[float, float]] = field(default_factory=list)
     """From when to when it was held, in order. The last is still open where its end is infinite."""
     attempts: Sequence[Attempt] = ()
@@ -103,16 +103,16 @@ class AgentTime:
         handling.ended_s = time.monotonic()
         self._open -= 1
         if not self._open:  # what was is settled: the list stays as short as an agent has requests at once
-            self._stood_s += _stood_still(self._under_way, handling.ended_s)
+            self._stood_s += stood_still(self._under_way, handling.ended_s)
             self._under_way.clear()
 
     def now(self) -> float:
         """Return the seconds on this clock; only differences mean anything."""
         now = time.monotonic()
-        return now - self._stood_s - _stood_still(self._under_way, now)
+        return now - self._stood_s - stood_still(self._under_way, now)
 
 
-def _stood_still(requests: Sequence[Handling], now: float) -> float:
+def stood_still(requests: Sequence[Handling], now: float) -> float:
     """Add up the seconds during which requests were under way and all of them were held."""
     if not any(request.holds for request in requests):
         return 0.0

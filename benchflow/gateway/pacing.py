@@ -41,15 +41,16 @@ class Pacing:
         """Send the request on when its turn has come. One that the upstream would let wait for too long is refused."""
         if context.route is None or context.route.kind not in HELD:
             return await self._upstream.send(request, context)
-        tokens, handling = len(request.body) / BYTES_PER_TOKEN, context.handling
+        tokens, handling = len(request.body) / BYTES_PER_TOKEN, context.handling or Handling()
+        if handling.ticket is None:  # else it is sent again, and stands where it stood
+            handling.ticket = next(self._tickets)
         try:
             await self._admit(tokens, handling)
         except _TooLong as refusal:
             return self._refuse(request, context, refusal.pause_s)
-        begun = _Begun(self, self._limits.begin(time.monotonic(), tokens))
-        if handling:
-            handling.admitted_s = time.monotonic()
-            handling.on_metered = begun.metered
+        handling.admitted_s = time.monotonic()
+        begun = _Begun(self, self._limits.begin(handling.admitted_s, tokens))
+        handling.on_metered = begun.metered
         try:
             response = await self._upstream.send(request, context)
         except BaseException:
@@ -60,14 +61,11 @@ class Pacing:
         asked = self.heed(response)
         return altered(response, chunks=_Paced(response, begun, read=response.status in ASKING and not asked))
 
-    async def _admit(self, tokens: float, handling: Handling | None) -> None:
+    async def _admit(self, tokens: float, handling: Handling) -> None:
         """Wait until it is this request's turn, and the limits allow it to begin. Raises _TooLong."""
         if not self._queue and not self._wait_s(tokens):
             return
-        handling = handling or Handling()
-        if handling.ticket is None:  # else it is sent again, and stands where it stood
-            handling.ticket = next(self._tickets)
-        place = _Place(handling.ticket)
+        place = _Place(handling.ticket or 0)
         heapq.heappush(self._queue, place)
         try:
             with handling.held():

@@ -59,13 +59,14 @@ class Retrying:
             tried = await self._try(request, context, free_s)
             free_s = time.monotonic()
             handling.attempts = (*handling.attempts, tried.attempt)
-            wait_s = self._wait_s(tried, len(handling.attempts), dice)
-            waited_s += wait_s
+            backoff_s = self._retries.backoff(len(handling.attempts), dice)
+            waited_s += backoff_s if tried.asked_s is None else tried.asked_s
             if not tried.failed or len(handling.attempts) > self._retries.times or waited_s > self._retries.max_wait_s:
                 return tried.outcome()
             await tried.close()
             try:
-                await asyncio.sleep(wait_s)
+                if tried.asked_s is None:
+                    await asyncio.sleep(backoff_s)
             finally:
                 handling.holds.append((tried.begun_s, time.monotonic()))
 
@@ -89,12 +90,6 @@ class Retrying:
             fault=handling.fault.kind if handling.fault else None,
         )
         return _Tried(attempt=attempt, begun_s=handling.admitted_s, response=response, content=content, cut=cut)
-
-    def _wait_s(self, tried: "_Tried", number: int, dice: random.Random) -> float:
-        if not tried.failed:
-            return 0.0
-        asked_s = tried.asked_s
-        return self._retries.backoff(number, dice) if asked_s is None else asked_s
 
     async def aclose(self) -> None:
         """Close what is behind it."""
@@ -120,7 +115,7 @@ class _Tried:
 
     @property
     def asked_s(self) -> float | None:
-        """The wait that the upstream asks for."""
+        """The wait that the upstream asks for. Its pacing keeps it, for all requests alike."""
         response = self.response
         return asked_wait_s(response.status, response.headers, self.content) if response else None
 
