@@ -319,6 +319,29 @@ async def test_what_is_written_is_read_back_however_it_is_cut(answer: ModelAnswe
     assert read.body["type"] == "message"
 
 
+async def test_written_stream_is_made_of_the_events_that_clients_wait_for() -> None:
+    answer = ModelAnswer(text="Hi", tool_calls=(ToolUse(id="a", name="f", arguments={"x": 1}),))
+
+    stream = await body_of(MESSAGES.write(answer, REQUEST))
+
+    written = [(event.splitlines()[0], json.loads(event.splitlines()[1][6:])) for event in stream.split(b"\n\n")[:-1]]
+    assert [name for name, data in written] == [b"event: " + data["type"].encode() for _, data in written]
+    assert [(data["type"], data.get("index")) for _, data in written] == [
+        ("message_start", None),
+        ("ping", None),
+        ("content_block_start", 0),
+        ("content_block_delta", 0),
+        ("content_block_stop", 0),
+        ("content_block_start", 1),
+        ("content_block_delta", 1),
+        ("content_block_stop", 1),
+        ("message_delta", None),
+        ("message_stop", None),
+    ]
+    assert written[5][1]["content_block"] == {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    assert written[6][1]["delta"] == {"type": "input_json_delta", "partial_json": '{"x":1}'}
+
+
 STREAM = MessagesSample.stream
 
 
