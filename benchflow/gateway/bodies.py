@@ -58,7 +58,7 @@ class BodyStore:
             seq,
             _Kept(body, shown),
             base,
-            difference(kept.shown, shown, _shared_ends(kept.shown, shown)) if kept else [],
+            difference(kept.shown, shown, shared_ends(kept.shown, shown)) if kept else [],
         )
 
     def _keep(self, seq: int, body: "_Kept", base: int | None, pieces: "list[_Piece]") -> Stored:
@@ -73,7 +73,7 @@ class BodyStore:
 
     def _nearest(self, body: bytes) -> tuple[int | None, "_Ends"]:
         """Find the body that shares the most with a new one, the latest of equals, and what they share."""
-        shared = {seq: _shared_ends(kept.real, body) for seq, kept in self._latest.items()}
+        shared = {seq: shared_ends(kept.real, body) for seq, kept in self._latest.items()}
         base = max(reversed(shared), key=lambda seq: sum(shared[seq]), default=None)
         return base, (0, 0) if base is None else shared[base]
 
@@ -185,7 +185,7 @@ def _chunks(text: bytes, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         yield start, text[start:end]
 
 
-def _shared_ends(base: bytes, body: bytes) -> _Ends:
+def shared_ends(base: bytes, body: bytes) -> _Ends:
     """Count the bytes that both have at the beginning, and of the rest at the end, in whole characters."""
     shorter = min(len(base), len(body))
     prefix = _longest(shorter, lambda low, high: base[low:high] == body[low:high])

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from benchflow.gateway.http11 import ResponseHead, framing_of, write_request_head
 from benchflow.gateway.message import Headers, UpstreamCut
-from benchflow.gateway.outbound import Arriving, Connection, LongBody, Origin, told, words
+from benchflow.gateway.outbound import Arriving, Connection, InPieces, Origin, told, words
 
 HAPPY_EYEBALLS_S = 0.25
 """Head start of an address of a host before the next one is tried too (RFC 8305)."""
@@ -39,7 +39,7 @@ class HttpClient:
         self._tls: ssl.SSLContext | None = None
 
     async def send(
-        self, method: str, url: str, headers: Headers, body: bytes | LongBody, on_sent: Callable[[], None]
+        self, method: str, url: str, headers: Headers, body: bytes | InPieces, on_sent: Callable[[], None]
     ) -> tuple[ResponseHead, Arriving]:
         """Send a request; return when the head of its response is there. Raises UpstreamCut.
 

@@ -5,6 +5,7 @@ is, with every value where it was.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 BLOCK = 32 * 1024
@@ -68,7 +69,7 @@ class Eliding:
         return end
 
 
-def place(cuts: list[Cut], at: int) -> int:
+def place(cuts: Sequence[Cut], at: int) -> int:
     """Say where in the long text stands what stands at `at` in the short one."""
     passed = [cut for cut in cuts if cut.at <= at]
     return passed[-1].resumed + at - passed[-1].at if passed else at

@@ -1,7 +1,8 @@
 """The lines of `llm.jsonl`, one exchange each: how they are written, and how everything is got back from them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from benchflow.gateway.assembly import Assembly
 from benchflow.gateway.bodies import BodyReader, Stored, restorable, restore, restore_pieces
 from benchflow.gateway.dialects import DIALECTS
 from benchflow.gateway.handling import Attempt, PlayedFault
+from benchflow.gateway.intake import Intake
 from benchflow.gateway.message import Assembled, Change, Exchange, Headers, ModelRequest, RawRequest
 from benchflow.gateway.queries import hide_credentials
 from benchflow.gateway.reading import plain
@@ -135,12 +137,16 @@ class RecordedExchange:
     @property
     def request(self) -> RawRequest:
         """The request as it came in; its body is empty where it was withheld."""
+        return replace(self._head, body=self.request_body or b"")
+
+    @property
+    def _head(self) -> RawRequest:
         return RawRequest(
             method=self.line["method"],
             path=self.line["path"],
             query=self.line["query"],
             headers=_headers(self.line["request"]["headers"]),
-            body=self.request_body or b"",
+            body=b"",
             changes=self.changes,
         )
 
@@ -156,9 +162,22 @@ class RecordedExchange:
         if dialect is None or self.line["kind"] != "generate":
             return None
         try:
-            return dialect.read(plain(self.request))
+            return dialect.read(plain(self._readable))
         except ValueError:
             return None
+
+    @property
+    def _readable(self) -> RawRequest:
+        """The request, with the short form of a long body."""
+        stored = self.line["request"]["body"]
+        if stored is None or "file" not in stored:
+            return self.request
+        headers = _headers(self.line["request"]["headers"])
+        with closing(Intake(headers, None)) as intake:
+            for piece in restore_pieces(stored, self.folder):
+                intake.take(piece)
+            body, long = intake.body()
+        return replace(self._head, body=body, long=long)
 
     @cached_property
     def answer(self) -> Assembled:

@@ -45,7 +45,7 @@ class Forward:
         query = f"?{outgoing.query}" if outgoing.query else ""
         url = address(self._target.base_urls[dialect.name], route.tail) + query
         head, body = await self._client.send(
-            outgoing.method, url, outgoing.headers, outgoing.body, lambda: context.on_sent(outgoing)
+            outgoing.method, url, outgoing.headers, outgoing.long or outgoing.body, lambda: context.on_sent(outgoing)
         )
         return RawResponse(status=head.status, reason=head.reason, headers=head.headers, chunks=body)
 

@@ -6,13 +6,15 @@ slows the upstream; one that leaves cancels it.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager, aclosing, closing
 from http import HTTPStatus
+from pathlib import Path
 from typing import Protocol
 
 from benchflow.gateway.endpoint import Endpoint, TooLong, before_a_wait
 from benchflow.gateway.framing import LAST_CHUNK, BadFraming, Chunked, Framing, Piece, Sized, write_chunk
 from benchflow.gateway.http11 import CONTINUE, HEAD_LIMIT, BadRequest, Head, has_body, parse_head, write_head
+from benchflow.gateway.intake import Intake
 from benchflow.gateway.message import Headers, RawRequest, RawResponse, UpstreamCut, find_header
 
 JOINED = 64 * 1024
@@ -24,6 +26,8 @@ class Answerer(Protocol):
 
     closing: bool
     """The connection should end after the request that is under way."""
+    spool_folder: Path | None
+    """Where bodies that are too long for memory go."""
 
     async def answer(self, request: RawRequest) -> RawResponse: ...
 
@@ -75,13 +79,20 @@ class AgentConnection(Endpoint):
         """Answer one request. Return whether another may follow."""
         try:
             head = await self._read_head()
-            body = await self._read_body(head) if head else None
+            if head is None:
+                return False
+            with closing(Intake(head.headers, self._server.spool_folder)) as intake:
+                return await self._read_body(head, intake) and await self._answer(head, intake)
         except BadRequest as exc:
             self._refuse(exc)
             return False
-        if head is None or body is None:
-            return False
-        request = RawRequest(method=head.method, path=head.path, query=head.query, headers=head.headers, body=body)
+
+    async def _answer(self, head: Head, intake: Intake) -> bool:
+        """Answer a request that is there whole. Return whether another may follow."""
+        body, long = intake.body()
+        request = RawRequest(
+            method=head.method, path=head.path, query=head.query, headers=head.headers, body=body, long=long
+        )
         with self._server.answering():
             try:
                 response = await self._server.answer(request)
@@ -100,24 +111,23 @@ class AgentConnection(Endpoint):
             raise BadRequest(431, "the head of the request is too large") from exc
         return parse_head(block) if block.endswith(b"\r\n\r\n") else None
 
-    async def _read_body(self, head: Head) -> bytes | None:
-        """Read the body; None: the agent left in the middle of it."""
+    async def _read_body(self, head: Head, intake: Intake) -> bool:
+        """Read the body. Return whether it came whole."""
         length = head.length
         framing: Framing = Chunked() if length is None else Sized(length)
         if length != 0 and head.expects_continue:
             self.write(CONTINUE)
-        pieces: list[bytes] = []
         while not framing.done:
             data = await self.receive()
             if not data:
-                return None
+                return False
             try:
-                pieces.append(framing.feed(data))
+                intake.take(framing.feed(data))
             except BadFraming as exc:
                 raise BadRequest(400, "a chunk of the request's body is malformed") from exc
         if framing.surplus:
             self.put_back(framing.surplus)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return True
 
     async def _write(self, head: Head, response: RawResponse) -> bool:
         """Write the response. Return whether the connection can be used again."""

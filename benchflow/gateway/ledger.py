@@ -140,7 +140,7 @@ class Ledger:
         self.agent_time.end(pending.handling)
         taken = self._taken(pending)
         answer = taken.answer if taken else Assembled(body=None)
-        if pending.error and not answer.error:
+        if pending.error and (answer.body is None or not answer.error):
             answer = altered(answer, error=pending.error)
         exchange = self._exchange(pending, answer, true_end(pending, answer, end))
         if exchange.turn is not None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
 
 from benchflow.contracts import CostBreakdown, TokenBreakdown
 from benchflow.gateway.handling import Attempt, PlayedFault
+
+if TYPE_CHECKING:
+    from benchflow.gateway.spool import LongBody
 
 Headers = tuple[tuple[str, str], ...]
 """Names as received, in order, repeats kept."""
@@ -47,6 +50,8 @@ class RawRequest:
     body: bytes
     changes: tuple[Change, ...] = ()
     """What was changed in it so far."""
+    long: "LongBody | None" = None
+    """Where a body lies that is too long for memory; `body` is then its short form, fit to be read, or empty."""
 
     def header(self, name: str) -> str | None:
         """Return the first header of that name, in whatever case."""

@@ -17,7 +17,7 @@ JOINED = 64 * 1024
 """Bytes of a body up to which it is sent together with its head."""
 
 
-class LongBody(Protocol):
+class InPieces(Protocol):
     """A body that is read from where it lies while it is sent."""
 
     @property
@@ -59,7 +59,7 @@ class Connection(Endpoint):
         if len(body) >= JOINED:
             self.write(body)
 
-    async def send_long(self, head: bytes, body: LongBody, silence_s: float) -> None:
+    async def send_long(self, head: bytes, body: InPieces, silence_s: float) -> None:
         """Send a request as fast as the server takes it. A server that answers meanwhile wants no more of it."""
         self.write(head)
         for piece in body.pieces():

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from benchflow.gateway.bodies import Stored
 from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import Assembled, End, ExchangeBegun, Origin, RawRequest, RawResponse
 from benchflow.gateway.tape import Tape
@@ -20,6 +21,8 @@ class Pending:
     handling: Handling
     sent: RawRequest | None = None
     """As it was taken or sent on; None: it was not."""
+    stored: Stored = None
+    """A long request's body, as it was stored when it came."""
     response: RawResponse | None = None
     tape: Tape | None = None
     """Takes the response down; None: there is none."""

@@ -39,4 +39,6 @@ def plain(request: RawRequest) -> RawRequest:
     if not request.header("content-encoding"):
         return request
     headers = tuple((name, value) for name, value in request.headers if name.lower() != "content-encoding")
+    if request.long:
+        return altered(request, headers=headers, long=request.long.plain)
     return altered(request, headers=headers, body=decode(request.body, request.headers))

@@ -22,7 +22,7 @@ class Recording:
     async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
         """Send the request on and watch its response. Nothing passes once it could not be recorded."""
         if self._ledger.broken:
-            return answer_error(503, f"this trial's model calls cannot be recorded: {self._ledger.broken}")
+            return self._unrecorded()
         pending = self._ledger.begin(request, context)
 
         def on_sent(sent: RawRequest) -> None:
@@ -32,6 +32,9 @@ class Recording:
             context, role=pending.begun.role, prompt=self._ledger.prompt, handling=pending.handling, on_sent=on_sent
         )
         try:
+            if request.long and not await self._ledger.store_long(pending):
+                self._ledger.finish(pending, "refused")
+                return self._unrecorded()
             response = await self._upstream.send(request, context)
         except UpstreamCut as cut:
             pending.error = str(cut)
@@ -44,6 +47,9 @@ class Recording:
             self._ledger.unplayable(response.unplayable)
         self._ledger.answered(pending, response)
         return altered(response, chunks=_Watched(response.chunks, pending, self._ledger))
+
+    def _unrecorded(self) -> RawResponse:
+        return answer_error(503, f"this trial's model calls cannot be recorded: {self._ledger.broken}")
 
     def _unreachable(self, request: RawRequest, context: TrialContext, reason: str) -> RawResponse:
         message = f"the upstream {self.name} did not answer: {reason}"

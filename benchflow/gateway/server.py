@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 
 from benchflow.gateway.dialect import Dialect
 from benchflow.gateway.dialects import DIALECTS
@@ -18,8 +19,15 @@ BACKLOG = 1024
 class HttpServer:
     """One HTTP server of one upstream. Whoever starts it closes it; it takes its sockets over."""
 
-    def __init__(self, upstream: Upstream, context: TrialContext, dialects: Mapping[str, Dialect]) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        context: TrialContext,
+        dialects: Mapping[str, Dialect],
+        spool_folder: Path | None = None,
+    ) -> None:
         self.upstream = upstream
+        self.spool_folder = spool_folder
         self.context = context
         self.dialects = dialects
         self.closing = False

@@ -1,5 +1,6 @@
 """Stores the bodies of one trial's log: short ones in its lines, long ones in files beside it, all without secrets."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from benchflow.gateway.bodyfiles import BodyFile
 from benchflow.gateway.dialect import Assembler, Dialect
 from benchflow.gateway.encoding import Undecodable, decode
 from benchflow.gateway.message import Headers, RawRequest
+from benchflow.gateway.scrubbing import Scrubber
 from benchflow.gateway.tape import CODED, Tape
 from benchflow.redact import Redactor
 
@@ -26,6 +28,38 @@ class Storage:
         if request.header("content-encoding") and self._may_hide(request.body, request.headers):
             return {"withheld": CODED}
         return self._bodies.store(seq, request.body)
+
+    async def long_request(self, seq: int, request: RawRequest) -> Stored:
+        """Store a long request in a file of its own, while others have their turns. Raises InputError."""
+        if request.long is None:
+            return self.request(seq, request)
+        spool = request.long.spool
+        if spool.trouble:
+            raise spool.trouble
+        if request.header("content-encoding") and not await self._is_clean(request):
+            return {"withheld": CODED}
+        file = BodyFile(self._folder, f"{seq}-request", self._redactor)
+        try:
+            for piece in spool.pieces(0, spool.size):
+                file.write(piece)
+                await asyncio.sleep(0)
+            file.finish()
+            return {"file": file.keep(spool.sha256)}
+        except BaseException:
+            file.drop()
+            raise
+
+    async def _is_clean(self, request: RawRequest) -> bool:
+        """Whether a long coded body can be read to its end, and has no secret in it."""
+        plain = request.long and request.long.plain
+        if not plain or plain is request.long or not request.body:
+            return False
+        sought = Scrubber(self._redactor.fresh())
+        for piece in plain.pieces():
+            sought.feed(piece)
+            await asyncio.sleep(0)
+        sought.end()
+        return not sought.found
 
     def _may_hide(self, body: bytes, headers: Headers) -> bool:
         try:
