@@ -225,6 +225,22 @@ def test_mistake_in_a_script_is_named(content: str, message: str, tmp_path: Path
             {"type": "object", "properties": {"cwd": {"type": "string"}}, "required": ["cwd", "z"]},
             {"cwd": "/w", "z": "note"},
         ),
+        (
+            {
+                "type": "OBJECT",
+                "properties": {
+                    "steps": {"type": "ARRAY", "items": {"type": "INTEGER"}, "minItems": "2"},
+                    "word": {"type": "STRING", "minLength": "6"},
+                    "valid": {"type": "BOOLEAN"},
+                    "any": {"anyOf": [{"type": "NULL"}, {"type": "NUMBER", "minimum": 3}]},
+                },
+                "required": ["steps", "word", "valid", "any"],
+            },
+            {"steps": [0, 0], "word": "note..", "valid": True, "any": 3},
+        ),
+        ({"type": ["NULL", "STRING"]}, "note"),
+        ({"type": "INTEGER", "description": "Complexity score from 1-100."}, 1),
+        ({"type": "number", "description": "A number between 0.0 and 1.0 for your confidence."}, 0),
         ({}, "note"),
         (None, None),
     ],

@@ -24,6 +24,7 @@ AGENTS = (
     "cline",
     "claude-agent-acp",
     "codex-acp",
+    "gemini",
 )
 
 pytestmark = pytest.mark.real

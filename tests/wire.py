@@ -178,13 +178,19 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    upstream: Upstream, folder: Path, *, secrets: Sequence[str] = (), strict_model: bool = False, **more: Any
+    upstream: Upstream,
+    folder: Path,
+    *,
+    secrets: Sequence[str] = (),
+    strict_model: bool = False,
+    model: str = MODEL,
+    **more: Any,
 ) -> AsyncIterator[Opened]:
     """A gateway on `upstream`, and a tap whose trial has been prompted."""
     sock = listener()
     redactor = Redactor(secrets)
     async with Gateway(upstream, clock=Clock(), redactor=redactor, strict_model=strict_model) as gateway:
-        context = TrialContext(trial="trial-0001", attempt=1, model=MODEL, prompts=(PROMPT,))
+        context = TrialContext(trial="trial-0001", attempt=1, model=model, prompts=(PROMPT,))
         port = port_of(sock)
         tap = await gateway.attach(sock, context, folder, **more)
         tap.prompt_sent(PROMPT)

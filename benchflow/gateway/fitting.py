@@ -18,6 +18,8 @@ _BEST = ("allow", "allowed", "approve", "approved", "accept", "safe", "low", "no
 _PLACES = frozenset({"cwd", "workdir", "directory", "dir", "folder", "root"})
 _TIMES = frozenset({"timeout", "wait", "seconds", "duration"})
 _TIMEOUT_S = 120
+_RANGE = re.compile(r"\b(?:from|between) (\d+)(?:\.0+)? ?(?:-|–|to|and) ?\d", re.IGNORECASE)
+"""How a description tells the least number that is allowed, where the schema does not."""
 
 
 def fit(schema: Any, *, name: str = "", note: str = "", place: str = ".") -> Any:
@@ -157,6 +159,8 @@ def _number(schema: Mapping[str, Any], name: str) -> int | float:
         text = f"{name} {schema.get('description', '')}".lower()
         wish = _TIMEOUT_S * (1000 if "ms" in words(name) or "millisecond" in text else 1)
     low, high = schema.get("minimum"), schema.get("maximum")
+    if low is None and (told := _RANGE.search(str(schema.get("description", "")))):
+        low = int(told[1])
     above = schema.get("exclusiveMinimum")
     if isinstance(above, int | float) and not isinstance(above, bool):
         low = max(above + 1, low) if isinstance(low, int | float) else above + 1
