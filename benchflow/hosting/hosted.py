@@ -134,9 +134,10 @@ class HostedSession:
             self._tap.prompt_answered()
         return self._result(begun, stop_reason=outcome.stop_reason, waited_s=outcome.waited_s)
 
-    async def cancel(self, grace_s: float) -> bool:
-        """End the open turn over the protocol. False: the agent did not end it in `grace_s`, and it was given up."""
-        return self._client is None or await self._client.cancel(grace_s)
+    def ask_to_cancel(self) -> None:
+        """Ask the agent to end the open turn, and wait for nothing."""
+        if self._client is not None:
+            self._client.ask_to_cancel()
 
     def answer_permissions(self, policy: PermissionConfig) -> None:
         """Answer the permission requests that come from now on by this policy."""

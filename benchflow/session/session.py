@@ -231,14 +231,19 @@ class AcpClient:
         turn = self._turn
         if turn is None:
             return True
-        if not turn.cancelled:
-            turn.cancelled = True
-            self._permissions.turn_cancelled = True
-            self._connection.notify("session/cancel", {"sessionId": self._opened().id})
+        self.ask_to_cancel()
         if await turn.ends_within(grace_s):
             return True
         turn.give_up()
         return False
+
+    def ask_to_cancel(self) -> None:
+        """Ask the agent, once, to end the open turn, and wait for nothing."""
+        turn = self._turn
+        if turn is not None and not turn.cancelled:
+            turn.cancelled = True
+            self._permissions.turn_cancelled = True
+            self._connection.notify("session/cancel", {"sessionId": self._opened().id})
 
     async def _outcome(self, turn: Turn) -> PromptOutcome:
         """Wait for the turn's end and say what it was. The end of a turn that we cancelled is never a failure."""
