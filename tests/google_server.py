@@ -114,13 +114,13 @@ class GoogleServer:
             response.headers["Content-Encoding"] = "gzip"
         await response.prepare(request)
         for text in as_events(self.pieces) if sse else as_array(self.pieces):
-            await response.write(gzip.compress(text) if self.compressed else text)
+            await response.write(gzip.compress(text, mtime=0) if self.compressed else text)
         return response
 
     def _whole(self, text: bytes) -> web.Response:
         headers = {"Content-Type": "application/json; charset=UTF-8", "Server": "scaffolding on HTTPServer2"}
         if self.compressed:
-            headers["Content-Encoding"], text = "gzip", gzip.compress(text)
+            headers["Content-Encoding"], text = "gzip", gzip.compress(text, mtime=0)
         return web.Response(status=self.status, body=text, headers=headers)
 
 

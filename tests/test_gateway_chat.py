@@ -52,7 +52,7 @@ async def body_of(response: RawResponse) -> bytes:
         ("POST", "/openai/deployments/x/chat/completions", Route(kind="generate", tail="/chat/completions")),
         ("POST", "/chat/completions", Route(kind="generate", tail="/chat/completions")),
         ("GET", "/v1/models", Route(kind="models", tail="/models")),
-        ("GET", "/v1/models/gpt-4.1", Route(kind="models", tail="/models/gpt-4.1")),
+        ("GET", "/v1/models/gpt-4.1", Route(kind="models", tail="/models/gpt-4.1", model="gpt-4.1")),
         ("HEAD", "/", Route(kind="probe", tail="/")),
         ("GET", "/v1/", Route(kind="probe", tail="/")),
         ("GET", "/v1/chat/completions", None),

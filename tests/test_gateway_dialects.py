@@ -227,3 +227,16 @@ async def test_models_are_listed_in_every_dialect(sample: Sample) -> None:
     listed = json.loads(b"".join(await pieces_of(response)))
     names = [model.get("id") or model["name"] for model in listed.get("data") or listed["models"]]
     assert [name.removeprefix("models/") for name in names] == ["m-1", "m-2"]
+
+
+@in_every_dialect
+async def test_one_model_is_shown_as_it_stands_in_the_list(sample: Sample) -> None:
+    dialect = DIALECTS[sample.name]
+
+    listed = json.loads(b"".join(await pieces_of(dialect.write_models(["m-1"]))))
+    shown = json.loads(b"".join(await pieces_of(dialect.write_model("m-1"))))
+
+    assert (listed.get("data") or listed["models"]) == [shown]
+    asked = dialect.route("GET", f"{dialect.base_path or '/v1'}/models/org%2Fm-1")
+    assert asked
+    assert (asked.kind, asked.model) == ("models", "org/m-1")

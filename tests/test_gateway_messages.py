@@ -57,7 +57,7 @@ async def body_of(response: RawResponse) -> bytes:
         ("POST", "/anthropic/v1/messages", Route(kind="generate", tail="/v1/messages")),
         ("POST", "/v1/messages/count_tokens", Route(kind="count_tokens", tail="/v1/messages/count_tokens")),
         ("GET", "/v1/models", Route(kind="models", tail="/v1/models")),
-        ("GET", "/v1/models/claude-x", Route(kind="models", tail="/v1/models/claude-x")),
+        ("GET", "/v1/models/claude-x", Route(kind="models", tail="/v1/models/claude-x", model="claude-x")),
         ("HEAD", "/", Route(kind="probe", tail="/")),
         ("HEAD", "/api/hello", Route(kind="probe", tail="/api/hello")),
         ("GET", "/v1/messages", None),

@@ -1,13 +1,14 @@
 """OpenAI's responses: read, changed by splices, written, and put together again from any pieces."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from responses_rig import RESPONSES, assembled, json_values, likely, names, texts
-from wire import MODEL
+from wire import MODEL, PROMPT, ask, opened, post
 
 from benchflow.contracts import TokenBreakdown
 from benchflow.gateway.json_text import members
@@ -22,6 +23,7 @@ from benchflow.gateway.message import (
     ToolResult,
     ToolUse,
 )
+from benchflow.gateway.script import Script, ScriptedAnswer
 
 
 def raw(body: bytes | dict[str, Any], path: str = "/v1/responses") -> RawRequest:
@@ -51,7 +53,7 @@ async def events_of(response: RawResponse) -> list[dict[str, Any]]:
         ("POST", "/v1/responses/compact", Route(kind="generate", tail="/responses/compact")),
         ("POST", "/v1/responses/input_tokens", Route(kind="count_tokens", tail="/responses/input_tokens")),
         ("GET", "/v1/models", Route(kind="models", tail="/models")),
-        ("GET", "/v1/models/gpt-4.1", Route(kind="models", tail="/models/gpt-4.1")),
+        ("GET", "/v1/models/gpt-4.1", Route(kind="models", tail="/models/gpt-4.1", model="gpt-4.1")),
         ("HEAD", "/", Route(kind="probe", tail="/")),
         ("GET", "/v1/responses", None),
         ("GET", "/v1/responses/resp_1", None),
@@ -405,3 +407,41 @@ async def test_compaction_that_is_asked_for_as_an_answer_is_one() -> None:
     events = await events_of(RESPONSES.write(ModelAnswer(text="Halfway."), request))
 
     assert [item["type"] for item in events[-1]["response"]["output"]] == ["compaction"]
+
+
+async def test_gateway_follows_a_conversation_that_the_server_keeps(tmp_path: Path) -> None:
+    tools = [{"type": "function", "name": "bash", "parameters": {"type": "object"}}]
+    result = {"type": "function_call_output", "call_id": "a", "output": "ok"}
+    asked = ScriptedAnswer(tool_calls=(ToolUse(id="a", name="bash", arguments={}),))
+
+    async with opened(Script([asked, ScriptedAnswer(text="Done.")]), tmp_path) as gate:
+        first = await ask(gate.port, post(_asking({"input": PROMPT, "tools": tools}), "/v1/responses"))
+        known = json.loads(first.body)["id"]
+        await ask(
+            gate.port,
+            post(_asking({"input": [result], "tools": tools, "previous_response_id": known}), "/v1/responses"),
+        )
+        await ask(
+            gate.port,
+            post(_asking({"input": [result], "tools": tools, "previous_response_id": "resp_0"}), "/v1/responses"),
+        )
+
+    assert [(entry.line["role"], entry.line["dialect"]) for entry in gate.log()] == [
+        ("main", "openai-responses"),
+        ("main", "openai-responses"),
+        ("subagent", "openai-responses"),
+    ]
+
+
+def _asking(members: dict[str, Any]) -> bytes:
+    return json.dumps({"model": MODEL, **members}).encode()
+
+
+async def test_websocket_is_refused_and_http_goes_on(tmp_path: Path) -> None:
+    upgrade = b"GET /v1/responses HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+    async with opened(Script([ScriptedAnswer(text="Done.")]), tmp_path) as gate:
+        refused = await ask(gate.port, upgrade)
+        answered = await ask(gate.port, post(_asking({"input": PROMPT}), "/v1/responses"))
+
+    assert (refused.status, answered.status) == (426, 200)

@@ -10,6 +10,7 @@ import orjson
 from benchflow.contracts import TokenBreakdown
 from benchflow.gateway.chat_assembler import ChatAssembler, tool_uses
 from benchflow.gateway.json_text import append_item, read_json, replace_member
+from benchflow.gateway.listing import list_route
 from benchflow.gateway.message import (
     Change,
     Message,
@@ -53,10 +54,8 @@ class Chat:
         """Say what the request is for."""
         if method == "POST" and path.endswith(GENERATE):
             return Route(kind="generate", tail=GENERATE)
-        if method in ("GET", "HEAD") and path.endswith(MODELS):
-            return Route(kind="models", tail=MODELS)
-        if method == "GET" and (at := path.rfind(MODELS + "/")) >= 0:
-            return Route(kind="models", tail=path[at:])
+        if found := list_route(method, path, MODELS):
+            return found
         if method in ("GET", "HEAD") and path.rstrip("/") in ("", self.base_path):
             return Route(kind="probe", tail="/")
         return None
@@ -106,8 +105,12 @@ class Chat:
 
     def write_models(self, models: Sequence[str]) -> RawResponse:
         """Write a list of models."""
-        data = [{"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"} for model in models]
+        data = [_model(model) for model in models]
         return json_response(200, {"object": "list", "data": data})
+
+    def write_model(self, model: str) -> RawResponse:
+        """Write one model of the list."""
+        return json_response(200, _model(model))
 
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
         """Write an error as OpenAI's servers do."""
@@ -122,6 +125,10 @@ class Chat:
     def assembler(self) -> ChatAssembler:
         """Return what makes one value of a response."""
         return ChatAssembler()
+
+
+def _model(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"}
 
 
 def _message(item: dict[str, Any]) -> Message:

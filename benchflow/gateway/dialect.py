@@ -52,6 +52,10 @@ class Dialect(Protocol):
         """Write a list of models."""
         ...
 
+    def write_model(self, model: str) -> RawResponse:
+        """Write one model of the list."""
+        ...
+
     def write_count(self, tokens: int) -> RawResponse:
         """Write how many tokens a request has; an error where the dialect has no such question."""
         ...

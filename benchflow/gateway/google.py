@@ -6,7 +6,13 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from benchflow.gateway.google_answers import write_answer, write_error, write_model_list, write_token_count
+from benchflow.gateway.google_answers import (
+    write_answer,
+    write_error,
+    write_model_list,
+    write_one_model,
+    write_token_count,
+)
 from benchflow.gateway.google_assembler import GoogleAssembler
 from benchflow.gateway.google_contents import read_messages, read_schema, read_tool_choice, read_tools
 from benchflow.gateway.google_paths import put_model, route_of
@@ -71,6 +77,10 @@ class Google:
     def write_models(self, models: Sequence[str]) -> RawResponse:
         """Write a list of models."""
         return write_model_list(models)
+
+    def write_model(self, model: str) -> RawResponse:
+        """Write one model of the list."""
+        return write_one_model(model)
 
     def write_count(self, tokens: int) -> RawResponse:
         """Write how many tokens a request has."""

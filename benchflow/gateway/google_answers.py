@@ -54,6 +54,11 @@ def write_model_list(models: Sequence[str]) -> RawResponse:
     return json_response(200, {"models": [_model(model) for model in models]})
 
 
+def write_one_model(model: str) -> RawResponse:
+    """Write one model of the list."""
+    return json_response(200, _model(model))
+
+
 def write_token_count(tokens: int) -> RawResponse:
     """Write how many tokens a request has."""
     details = [{"modality": "TEXT", "tokenCount": tokens}]

@@ -8,6 +8,7 @@ import orjson
 
 from benchflow.gateway.altered import altered
 from benchflow.gateway.json_text import append_item, last_item, members, read_json, replace_member
+from benchflow.gateway.listing import list_route
 from benchflow.gateway.message import Change, ModelAnswer, ModelRequest, RawRequest, RawResponse, Route, ToolUse
 from benchflow.gateway.messages_assembler import MessagesAssembler, usage_of
 from benchflow.gateway.messages_reading import read_request
@@ -49,10 +50,8 @@ class AnthropicMessages:
             return Route(kind="generate", tail=GENERATE)
         if method == "POST" and path.endswith(COUNT):
             return Route(kind="count_tokens", tail=COUNT)
-        if method in ("GET", "HEAD") and path.endswith(MODELS):
-            return Route(kind="models", tail=MODELS)
-        if method == "GET" and (at := path.rfind(MODELS + "/")) >= 0:
-            return Route(kind="models", tail=path[at:])
+        if found := list_route(method, path, MODELS):
+            return found
         if method in ("GET", "HEAD") and path.rstrip("/") in PROBES:
             return Route(kind="probe", tail=path)
         return None
@@ -95,9 +94,13 @@ class AnthropicMessages:
 
     def write_models(self, models: Sequence[str]) -> RawResponse:
         """Write a list of models."""
-        data = [{"type": "model", "id": model, "display_name": model, "created_at": CREATED} for model in models]
+        data = [_model(model) for model in models]
         first, last = (models[0], models[-1]) if models else (None, None)
         return json_response(200, {"data": data, "has_more": False, "first_id": first, "last_id": last})
+
+    def write_model(self, model: str) -> RawResponse:
+        """Write one model of the list."""
+        return json_response(200, _model(model))
 
     def write_count(self, tokens: int) -> RawResponse:
         """Write how many tokens a request has."""
@@ -112,6 +115,10 @@ class AnthropicMessages:
     def assembler(self) -> MessagesAssembler:
         """Return what makes one value of a response."""
         return MessagesAssembler()
+
+
+def _model(model: str) -> dict[str, Any]:
+    return {"type": "model", "id": model, "display_name": model, "created_at": CREATED}
 
 
 def _open_content(body: bytes) -> tuple[int, int] | None:

@@ -36,6 +36,8 @@ def play(
     if route.kind == "count_tokens":
         return dialect.write_count(_count(request.body))
     if route.kind != "generate":
+        if route.model:
+            return dialect.write_model(route.model)
         return dialect.write_models([context.model] if context.model else [])
     if parsed is None:
         return dialect.refuse(request, 400, "the request cannot be read")

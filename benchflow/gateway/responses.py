@@ -10,6 +10,7 @@ import orjson
 
 from benchflow.gateway.altered import altered
 from benchflow.gateway.json_text import append_item, members, read_json, replace_member
+from benchflow.gateway.listing import list_route
 from benchflow.gateway.message import (
     Change,
     Messages,
@@ -50,10 +51,8 @@ class Responses:
             if tail := next((tail for tail in (GENERATE, COMPACT) if path.endswith(tail)), None):
                 return Route(kind="generate", tail=tail)
             return Route(kind="count_tokens", tail=COUNT) if path.endswith(COUNT) else None
-        if method in ("GET", "HEAD") and path.endswith(MODELS):
-            return Route(kind="models", tail=MODELS)
-        if method == "GET" and (at := path.rfind(MODELS + "/")) >= 0:
-            return Route(kind="models", tail=path[at:])
+        if found := list_route(method, path, MODELS):
+            return found
         if method in ("GET", "HEAD") and path.rstrip("/") in ("", self.base_path):
             return Route(kind="probe", tail="/")
         return None
@@ -106,8 +105,12 @@ class Responses:
 
     def write_models(self, models: Sequence[str]) -> RawResponse:
         """Write a list of models."""
-        data = [{"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"} for model in models]
+        data = [_model(model) for model in models]
         return json_response(200, {"object": "list", "data": data})
+
+    def write_model(self, model: str) -> RawResponse:
+        """Write one model of the list."""
+        return json_response(200, _model(model))
 
     def write_count(self, tokens: int) -> RawResponse:
         """Write how many tokens a request has."""
@@ -122,6 +125,10 @@ class Responses:
     def assembler(self) -> ResponsesAssembler:
         """Return what makes one value of a response."""
         return ResponsesAssembler()
+
+
+def _model(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": CREATED, "owned_by": "benchflow"}
 
 
 def _items(body: Mapping[str, Any]) -> list[dict[str, Any]]:
