@@ -73,6 +73,12 @@ class BodyFile:
             raise refused(self._path, exc) from exc
 
 
+def stored_body(folder: Path, sha256: str) -> str | None:
+    """Return the name of the file of a body that was stored before."""
+    name = f"{FOLDER}/{sha256}.gz"
+    return name if (folder / name).exists() else None
+
+
 def read_body(path: Path) -> Iterator[bytes]:
     """Give back the bytes of a body's file in pieces, as far as it was written. Raises InputError."""
     unpacker = zlib.decompressobj(GZIP)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchflow.gateway.assembly import Assembly, JsonAssembler
 from benchflow.gateway.bodies import BodyStore, Stored
-from benchflow.gateway.bodyfiles import BodyFile
+from benchflow.gateway.bodyfiles import BodyFile, stored_body
 from benchflow.gateway.dialect import Assembler, Dialect
 from benchflow.gateway.encoding import Undecodable, decode
 from benchflow.gateway.message import Headers, RawRequest
@@ -38,6 +38,8 @@ class Storage:
             raise spool.trouble
         if request.header("content-encoding") and not await self._is_clean(request):
             return {"withheld": CODED}
+        if name := stored_body(self._folder, spool.sha256):
+            return {"file": name}  # sent again
         file = BodyFile(self._folder, f"{seq}-request", self._redactor)
         try:
             for piece in spool.pieces(0, spool.size):
