@@ -415,15 +415,21 @@ async def test_gateway_follows_a_conversation_that_the_server_keeps(tmp_path: Pa
     asked = ScriptedAnswer(tool_calls=(ToolUse(id="a", name="bash", arguments={}),))
 
     async with opened(Script([asked, ScriptedAnswer(text="Done.")]), tmp_path) as gate:
-        first = await ask(gate.port, post(_asking({"input": PROMPT, "tools": tools}), "/v1/responses"))
+        first = await ask(gate.port, post(raw({"model": MODEL, "input": PROMPT, "tools": tools}).body, "/v1/responses"))
         known = json.loads(first.body)["id"]
         await ask(
             gate.port,
-            post(_asking({"input": [result], "tools": tools, "previous_response_id": known}), "/v1/responses"),
+            post(
+                raw({"model": MODEL, "input": [result], "tools": tools, "previous_response_id": known}).body,
+                "/v1/responses",
+            ),
         )
         await ask(
             gate.port,
-            post(_asking({"input": [result], "tools": tools, "previous_response_id": "resp_0"}), "/v1/responses"),
+            post(
+                raw({"model": MODEL, "input": [result], "tools": tools, "previous_response_id": "resp_0"}).body,
+                "/v1/responses",
+            ),
         )
 
     assert [(entry.line["role"], entry.line["dialect"]) for entry in gate.log()] == [
@@ -433,15 +439,11 @@ async def test_gateway_follows_a_conversation_that_the_server_keeps(tmp_path: Pa
     ]
 
 
-def _asking(members: dict[str, Any]) -> bytes:
-    return json.dumps({"model": MODEL, **members}).encode()
-
-
 async def test_websocket_is_refused_and_http_goes_on(tmp_path: Path) -> None:
     upgrade = b"GET /v1/responses HTTP/1.1\r\nHost: gateway\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 
     async with opened(Script([ScriptedAnswer(text="Done.")]), tmp_path) as gate:
         refused = await ask(gate.port, upgrade)
-        answered = await ask(gate.port, post(_asking({"input": PROMPT}), "/v1/responses"))
+        answered = await ask(gate.port, post(raw({"model": MODEL, "input": PROMPT}).body, "/v1/responses"))
 
     assert (refused.status, answered.status) == (426, 200)

@@ -33,6 +33,7 @@ def test_pieces_of_every_kind_are_joined() -> None:
             event("output_text.delta", output_index=1, content_index=0, delta="Well"),
             event("output_text.delta", output_index=1, content_index=0, delta=", "),
             event("refusal.delta", output_index=1, content_index=1, delta="no."),
+            event("output_text.delta", output_index=1, content_index=0, delta=7),
             event("function_call_arguments.delta", output_index=2, delta='{"x"'),
             event("output_item.added", output_index=3, item={"type": "custom_tool_call", "name": "p", "call_id": "c"}),
             event("custom_tool_call_input.delta", output_index=3, delta="**"),
