@@ -416,21 +416,9 @@ async def test_gateway_follows_a_conversation_that_the_server_keeps(tmp_path: Pa
 
     async with opened(Script([asked, ScriptedAnswer(text="Done.")]), tmp_path) as gate:
         first = await ask(gate.port, post(raw({"model": MODEL, "input": PROMPT, "tools": tools}).body, "/v1/responses"))
-        known = json.loads(first.body)["id"]
-        await ask(
-            gate.port,
-            post(
-                raw({"model": MODEL, "input": [result], "tools": tools, "previous_response_id": known}).body,
-                "/v1/responses",
-            ),
-        )
-        await ask(
-            gate.port,
-            post(
-                raw({"model": MODEL, "input": [result], "tools": tools, "previous_response_id": "resp_0"}).body,
-                "/v1/responses",
-            ),
-        )
+        for known in (json.loads(first.body)["id"], "resp_0"):
+            further = {"model": MODEL, "input": [result], "tools": tools, "previous_response_id": known}
+            await ask(gate.port, post(raw(further).body, "/v1/responses"))
 
     assert [(entry.line["role"], entry.line["dialect"]) for entry in gate.log()] == [
         ("main", "openai-responses"),
