@@ -233,6 +233,24 @@ def test_web_page_from_elsewhere_is_refused_without_a_key(shell: Shell) -> None:
     assert (elsewhere, here) == (403, 200)
 
 
+def test_faults_are_played_on_any_client(shell: Shell) -> None:
+    with alone(shell, "--upstream", "null", "--faults", "5xx=1") as gateway:
+        status, _ = gateway.ask(chat())
+        summary, _ = gateway.end()
+
+    assert status >= 500
+    assert (summary["requests"], summary["failed"]) == (1, 1)
+
+
+def test_failure_of_the_upstream_is_made_good_before_the_client_sees_it(shell: Shell) -> None:
+    shell.write("answers.json", '[{"status": 503, "headers": {"Retry-After": "0"}}, "Here I am."]')
+    with alone(shell, "--upstream", "script:answers.json", "--retry-upstream", "1") as gateway:
+        status, answer = gateway.ask(chat())
+        gateway.end()
+
+    assert (status, b"Here I am." in answer) == (200, True)
+
+
 def test_what_is_no_model_api_is_answered_and_recorded(shell: Shell) -> None:
     with alone(shell, "--upstream", "null") as gateway:
         assert gateway.ask({}, "/v1/embeddings")[0] == 404

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from io import BytesIO
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 
@@ -43,7 +43,7 @@ class Conversation:
             try:
                 while piece := response.read1():
                     pieces.append(piece)
-            except (ValueError, OSError):
+            except (ValueError, OSError, HTTPException):
                 pass
             bodies.append(b"".join(pieces))
             if response.will_close:

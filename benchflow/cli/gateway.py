@@ -5,6 +5,16 @@ from typing import Annotated
 
 import typer
 
+from benchflow.cli.options import (
+    Faults,
+    MaxRequests,
+    MaxWait,
+    Prices,
+    RequestsPerMinute,
+    RetryUpstream,
+    TokensPerMinute,
+)
+
 
 def command(
     upstream: Annotated[
@@ -37,14 +47,13 @@ def command(
             show_default=False,
         ),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your own prices, TOML; they win over the built-in list. Default: $BENCHFLOW_PRICES.",
-            show_default=False,
-        ),
-    ] = None,
+    prices: Prices = None,
+    max_requests: MaxRequests = None,
+    rpm: RequestsPerMinute = None,
+    tpm: TokensPerMinute = None,
+    retry_upstream: RetryUpstream = 0,
+    max_wait: MaxWait = 300.0,
+    faults: Faults = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where a folder for the record is made.")] = Path("runs"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines and nothing else on stdout.")] = False,
 ) -> None:
@@ -53,6 +62,9 @@ def command(
     What goes through is shown as it ends, with tokens, cost and times; `benchflow show FOLDER` shows it again. Ctrl-C
     ends it.
     """
+    from benchflow.gateway.fault_plan import read_faults
+    from benchflow.gateway.limits import Pace
+    from benchflow.gateway.retrying import Retries
     from benchflow.runner.alone import AloneRequest, serve_sync
 
     serve_sync(
@@ -64,6 +76,9 @@ def command(
             port=port,
             key=key,
             prices=prices,
+            pace=Pace(max_requests=max_requests, rpm=rpm, tpm=tpm, max_wait_s=max_wait),
+            retries=Retries(times=retry_upstream, max_wait_s=max_wait),
+            faults=read_faults(faults) if faults is not None else None,
             out=out,
             as_json=as_json,
         )

@@ -1,6 +1,10 @@
-"""The closed choices that several commands offer."""
+"""The options that several commands offer."""
 
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 
 class SandboxWish(StrEnum):
@@ -9,3 +13,39 @@ class SandboxWish(StrEnum):
     auto = "auto"
     bubblewrap = "bubblewrap"
     process = "process"
+
+
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Your own prices, TOML; they win over the built-in list. Default: $BENCHFLOW_PRICES.",
+        show_default=False,
+    ),
+]
+MaxRequests = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Model requests under way at once, all together. Default: no limit."),
+]
+RequestsPerMinute = Annotated[
+    int | None,
+    typer.Option("--rpm", min=1, metavar="N", help="Model requests a minute, all together. Default: no limit."),
+]
+TokensPerMinute = Annotated[
+    int | None,
+    typer.Option("--tpm", min=1, metavar="N", help="Tokens a minute, all together. Default: no limit."),
+]
+RetryUpstream = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Repeat a request so often that failed with 429, 5xx or no answer."),
+]
+MaxWait = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="The longest wait that the upstream can ask of a request.")
+]
+Faults = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|KEY=VALUE,...",
+        help="Play faults on the upstream, as in 429=0.2,5xx=0.1,stall=0.05,cut=0.05,slow=0.1: shares of requests.",
+    ),
+]

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from benchflow.cli.options import SandboxWish
+from benchflow.cli.options import (
+    Faults,
+    MaxRequests,
+    MaxWait,
+    Prices,
+    RequestsPerMinute,
+    RetryUpstream,
+    SandboxWish,
+    TokensPerMinute,
+)
 
 
 class KeepWish(StrEnum):
@@ -63,39 +72,13 @@ def command(
             show_default=False,
         ),
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Your own prices, TOML; they win over the built-in list. Default: $BENCHFLOW_PRICES.",
-            show_default=False,
-        ),
-    ] = None,
-    max_requests: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Model requests under way at once, of all trials. Default: no limit."),
-    ] = None,
-    rpm: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Model requests a minute, of all trials. Default: no limit.")
-    ] = None,
-    tpm: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens a minute, of all trials. Default: no limit.")
-    ] = None,
-    retry_upstream: Annotated[
-        int,
-        typer.Option(min=0, metavar="N", help="Repeat a request so often that failed with 429, 5xx or no answer."),
-    ] = 0,
-    max_wait: Annotated[
-        float,
-        typer.Option(min=0, metavar="SECONDS", help="The longest wait that the upstream can ask of a request."),
-    ] = 300.0,
-    faults: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|KEY=VALUE,...",
-            help="Play faults on the upstream, as in 429=0.2,5xx=0.1,stall=0.05,cut=0.05,slow=0.1: shares of requests.",
-        ),
-    ] = None,
+    prices: Prices = None,
+    max_requests: MaxRequests = None,
+    rpm: RequestsPerMinute = None,
+    tpm: TokensPerMinute = None,
+    retry_upstream: RetryUpstream = 0,
+    max_wait: MaxWait = 300.0,
+    faults: Faults = None,
     sandbox: Annotated[SandboxWish, typer.Option(help="How trials are isolated.")] = SandboxWish.auto,
     timeout: Annotated[
         float | None,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -30,6 +30,9 @@ from benchflow.report.exchanges import Totals
 from benchflow.report.exchanges_live import Watch, open_watch
 from benchflow.runner.folder import make_folder
 from benchflow.runner.interrupt import interruptible
+
+if TYPE_CHECKING:
+    from benchflow.gateway.fault_plan import FaultPlan
 
 KEY_VARIABLE = "BENCHFLOW_GATEWAY_KEY"
 """Has the key that clients must send, where no option does."""
@@ -58,6 +61,7 @@ class AloneRequest:
     prices: Path | None = None
     pace: Pace = field(default_factory=Pace)
     retries: Retries = field(default_factory=Retries)
+    faults: "FaultPlan | None" = None
     as_json: bool = False
 
 
@@ -72,7 +76,9 @@ async def _serve(request: AloneRequest, opened: OpenedUpstream, key: str | None,
     prices = find_own_prices(request.prices, environ)
     dialects = await spoken_dialects(opened)
     clock, redactor = Clock(), Redactor([*opened.secrets, *([key] if key else [])])
-    chain = build_chain(opened.upstream, pace=request.pace, retries=request.retries, on_key_refused=_say)
+    chain = build_chain(
+        opened.upstream, pace=request.pace, retries=request.retries, faults=request.faults, on_key_refused=_say
+    )
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(
             Gateway(chain.upstream, clock=clock, redactor=redactor, strict_model=request.strict_model, prices=prices)
@@ -196,7 +202,7 @@ def _announce(
     if opened.model and request.strict_model:
         model = f"{opened.model}, and no other"
     lines = [
-        f"upstream: {opened.label}",
+        f"upstream: {opened.label}" + (f" with faults {request.faults.text}" if request.faults else ""),
         f"model: {model}",
         f"record: {folder}",
         "",
