@@ -160,6 +160,10 @@ def test_items_of_an_array_are_found_as_far_as_they_are_whole(values: list[Any],
     assert [item.decode() for item in found][:-1] == texts[: max(len(found) - 1, 0)]
 
 
+def test_nothing_behind_an_array_is_an_item() -> None:
+    assert list(items(b'[1, {"a": [2]}] , {"b": 3}]')) == [b"1", b'{"a": [2]}']
+
+
 def _is_json(text: bytes) -> bool:
     try:
         json.loads(text)
@@ -225,10 +229,11 @@ def test_prompt_that_was_blocked_is_a_complete_answer_that_says_so() -> None:
         json.dumps(EXHAUSTED).encode(),
         json.dumps([EXHAUSTED]).encode(),
         b"".join(as_events([CALLS[0], EXHAUSTED])),
+        b"".join(as_events([*CALLS, EXHAUSTED])),
         b"".join(as_array([CALLS[0], EXHAUSTED])),
         as_events(CALLS)[0] + json.dumps(EXHAUSTED, indent=2).encode(),
     ],
-    ids=["whole", "array", "event", "item", "stray"],
+    ids=["whole", "array", "event", "last event", "item", "stray"],
 )
 def test_error_is_found_wherever_it_stands(stream: bytes) -> None:
     read = assembled(stream)

@@ -124,7 +124,9 @@ def items(text: bytes) -> Iterator[bytes]:
     start, depth = None, 0
     for token in tokens:
         word = token.group()
-        if depth == 0 and word in (b",", b"]"):
+        if depth == 0 and word == b"]":
+            return
+        if depth == 0 and word == b",":
             continue
         start = token.start() if start is None else start
         depth += 1 if word in (b"{", b"[") else -1 if word in (b"}", b"]") else 0
