@@ -105,7 +105,7 @@ def _uncaptured(exchanges: Sequence[Exchange]) -> Fault:
 
 def _ending(exchange: Exchange) -> str:
     if exchange.status is None:
-        return exchange.answer.error or "no answer"
+        return exchange.answer.error or f"no answer in {exchange.duration_ms / 1000:.0f} s"
     cut = ", cut" if exchange.end == "upstream_cut" else ""
     said = f": {exchange.answer.error}" if exchange.answer.error else ""
     return f"status {exchange.status}{cut}{said}"

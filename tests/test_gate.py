@@ -107,3 +107,10 @@ def test_bad_line_within_the_rows_is_an_error_that_names_it(tmp_path) -> None:
 
     with pytest.raises(InputError, match="line 1"):
         read_rows(path)
+
+
+def test_run_that_was_halted_is_the_users_to_fix_unless_it_was_interrupted_too() -> None:
+    rows = [ROW, UNSCORED]
+
+    assert Gate(max_unscored="9").exit_code(summarize(rows, planned=2, upstream="m", halted="the key was refused")) == 2
+    assert Gate().exit_code(summarize(rows, planned=3, upstream="m", halted="the key was refused")) == 130

@@ -1,6 +1,7 @@
 """Which reason and code a try's row gets, and whether it is scored: every line of the outcome table."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -14,9 +15,11 @@ from benchflow.contracts import (
     ToolCallBreakdown,
 )
 from benchflow.errors import ErrorCode, TrialError
+from benchflow.gateway.handling import Attempt, PlayedFault
 from benchflow.gateway.message import Assembled, End, Exchange, Origin, Role
 from benchflow.outcome import decide, exchange_fault
 
+REFUSED = Attempt(status=503, error="busy", ts="2026-01-01T00:00:00.000000Z", waited_ms=0, duration_ms=1)
 BUDGET = LimitHit(kind="timeout_s", allowed=1, used=1.02, phase="hard", counter="wall_clock")
 
 
@@ -134,6 +137,33 @@ def test_cut_and_missing_answers_are_upstream_failures() -> None:
         fault = exchange_fault([exchange(200), broken], require_capture=True)
         assert fault is not None
         assert fault.code == "upstream"
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        replace(exchange(None, end="client_gone"), duration_ms=121_000),
+        replace(exchange(None, end="client_gone"), attempts=(REFUSED,)),
+        replace(exchange(200, end="client_gone"), fault=PlayedFault(kind="slow", value=10)),
+    ],
+    ids=["unanswered for long", "repeated in vain", "slow on purpose"],
+)
+def test_client_that_left_an_upstream_that_did_not_do_its_part_is_an_upstream_failure(left: Exchange) -> None:
+    fault = exchange_fault([exchange(200), left], require_capture=True)
+
+    assert fault
+    assert fault.code == "upstream"
+
+
+def test_client_that_left_by_itself_is_no_upstream_failure() -> None:
+    assert exchange_fault([exchange(200), exchange(None, end="client_gone")], require_capture=True) is None
+
+
+def test_refusal_inside_an_answer_is_one_for_what_was_sent() -> None:
+    fault = exchange_fault([exchange(200), exchange(200, end="refused")], require_capture=True)
+
+    assert fault
+    assert fault.code == "rejected"
 
 
 def test_failure_that_a_later_main_exchange_got_past_is_none() -> None:

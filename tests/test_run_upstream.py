@@ -140,3 +140,32 @@ def test_key_of_the_user_reaches_the_provider_and_no_file(shell: Shell) -> None:
     files = [path for path in (shell.folder / "runs").rglob("*") if path.is_file()]
     assert files
     assert all(key not in path.read_text(errors="replace") for path in files)
+
+
+def test_key_that_is_refused_twice_stops_the_run_and_says_so(shell: Shell) -> None:
+    with provider(401) as (url, seen):
+        words = ("--sandbox", "process", "--model", "m", "--upstream", url, "-n", "3", "--json")
+        ended = shell.run("run", "fake:hides-upstream-error", "./tiny", *words)
+
+    result = json.loads(ended.stdout)
+    refused = f"{url[7:-3]} refused the key (401) in 2 requests, and took it in none between them; "
+    assert (ended.returncode, len(seen)) == (2, 2)
+    assert f"{refused}check BENCHFLOW_UPSTREAM_KEY; no further trial is started" in ended.stderr
+    assert [(row["error_code"], row["score"], row["tries"]) for row in result["rows"]] == [
+        ("upstream", None, 2),
+        ("upstream", None, 1),
+        ("upstream", None, 1),
+    ]
+    assert all(row["error"].startswith(f"not run: {refused}") for row in result["rows"][1:])
+    assert result["summary"]["halted"].startswith(refused)
+
+
+def test_key_that_is_accepted_in_between_is_none_that_is_refused(shell: Shell) -> None:
+    with provider(401, WRITE, 401, WRITE, SAY) as (url, _):
+        ended = shell.run(
+            *("run", "fake:hides-upstream-error", "./tiny", "--sandbox", "process", "--model", "m"),
+            *("--upstream", url, "--json"),
+        )
+
+    row = json.loads(ended.stdout)["rows"][0]
+    assert (ended.returncode, row["success"], row["tries"]) == (3, None, 2)
