@@ -41,13 +41,18 @@ class _Item:
     """One item while it grows."""
 
     begun: dict[str, Any]
-    grown: dict[tuple[_Delta, int], list[str]] = field(default_factory=dict)
+    grown: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    """By the part's index and the type of event."""
+
+    def add(self, kind: str, index: Any, text: str) -> None:
+        """Take what an event of that type says of one part, or of the item itself."""
+        self.grown.setdefault((index if isinstance(index, int) else 0, kind), []).append(text)
 
     def whole(self) -> dict[str, Any]:
         """Return the item with all that was added to it."""
         item = dict(self.begun)
-        for (delta, index), pieces in sorted(self.grown.items(), key=lambda entry: entry[0][1]):
-            holder = item
+        for (index, kind), pieces in sorted(self.grown.items()):
+            delta, holder = _DELTAS[kind], item
             if delta.parts is not None:
                 given = item.get(delta.parts)
                 parts = item[delta.parts] = list(given) if isinstance(given, list) else []
@@ -76,15 +81,13 @@ class Pieces:
         elif kind in ("response.output_item.added", "response.output_item.done") and isinstance(item, dict):
             self._items[_place(event, item)] = _Item(item)
         elif (delta := _DELTAS.get(kind)) and isinstance(event.get("delta"), str):
-            self._add(event, delta)
+            self._item(event, delta).add(kind, event.get(delta.index), event["delta"])
 
-    def _add(self, event: Mapping[str, Any], delta: _Delta) -> None:
+    def _item(self, event: Mapping[str, Any], delta: _Delta) -> _Item:
         place = _place(event, event)
         if place not in self._items:
             self._items[place] = _Item({"type": delta.item, "id": event.get("item_id")})
-        index = event.get(delta.index)
-        key = delta, index if isinstance(index, int) else 0
-        self._items[place].grown.setdefault(key, []).append(event["delta"])
+        return self._items[place]
 
     def items(self) -> list[dict[str, Any]]:
         """Return the items in their order, those that are not whole as far as they came."""
