@@ -62,6 +62,10 @@ class Answer:
     cost: CostBreakdown | None = None
 
 
+FIRST = "first"
+"""Names, in a record, the first main request of the file as what it is built upon."""
+
+
 @dataclass(frozen=True)
 class TrialId:
     """A try of a trial, as a cassette tells them apart."""
@@ -117,6 +121,8 @@ class Cassette:
     path: Path
     head: Head
     records: Mapping[TrialId, Sequence[Record]]
+    first: Record | None
+    """The first main request of the file; None: it has none."""
 
     @property
     def label(self) -> str:
@@ -133,12 +139,19 @@ class Cassette:
         known = [number for number in tries if number <= attempt] or tries
         if not known:
             return []
-        return list(expand(self.records[TrialId(scenario, iteration, max(known))]))
+        return list(self.expand(self.records[TrialId(scenario, iteration, max(known))]))
+
+    def expand(self, records: Sequence[Record]) -> Iterator[Take]:
+        """Make the takes of one try, in the file's order. Raises InputError."""
+        yield from _expand(records, self._first)
+
+    @cached_property
+    def _first(self) -> Any:
+        return unfold(self.first.fields["request"]["body"]) if self.first else None
 
 
-def expand(records: Sequence[Record]) -> Iterator[Take]:
-    """Make the takes of one try, in the file's order. Raises InputError."""
-    bodies: dict[tuple[Role, int], Any] = {}
+def _expand(records: Sequence[Record], first: Any) -> Iterator[Take]:
+    bodies: dict[tuple[Role, int | str], Any] = {(role, FIRST): first for role in ROLES}
     for record in records:
         fields, request = record.fields, record.fields["request"]
         try:
@@ -173,12 +186,13 @@ def read_cassette(path: Path) -> Cassette:
         raise InputError(f"{path}: cannot be read ({exc.strerror}); record it with --record {path}") from exc
     head: Head | None = None
     records: dict[TrialId, list[Record]] = {}
+    first: Record | None = None
     for line, text in _parts(content):
         place = f"{path}: line {line}"
         try:
             fields = orjson.loads(text)
         except ValueError as exc:
-            if head and content.endswith(text) and not text.endswith(b"}\n"):
+            if head and content.endswith(text) and not text.rstrip().endswith(b"\n}"):
                 break  # the writer was killed here
             raise InputError(f"{place}: no JSON object ({exc}); restore the file, or record it anew") from exc
         if head is None:
@@ -186,9 +200,10 @@ def read_cassette(path: Path) -> Cassette:
             continue
         record = _read_record(place, fields)
         records.setdefault(record.trial, []).append(record)
+        first = first or (record if record.role == "main" else None)
     if head is None:
         raise InputError(f"{path}: is empty; delete it and record it anew with --record {path}")
-    return Cassette(path=path, head=head, records=records)
+    return Cassette(path=path, head=head, records=records, first=first)
 
 
 def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:

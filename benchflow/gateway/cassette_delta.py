@@ -1,7 +1,7 @@
 """How a cassette stores a request by what is new in it, beside one that came before; and readable texts. Pure.
 
-A change is `{"value": …}`, `{"object": {key: change}, "without": [key]}`, or
-`{"list": [{"keep": [from, to]}, {"new": […]}]}`.
+A change is `{"value": …}`, `{"object": {key: change}, "without": [key]}`, or `{"list": ["0:7", [new, …], …]}`, where
+`0:7` are items that stay.
 """
 
 import difflib
@@ -34,7 +34,7 @@ def changed(base: Any, how: dict[str, Any]) -> Any:
     if "list" in how:
         made: list[Any] = []
         for segment in how["list"]:
-            made += base[slice(*segment["keep"])] if "keep" in segment else segment["new"]
+            made += base[_range(segment)] if isinstance(segment, str) else segment
         return made
     gone = how.get("without", ())
     value = {key: item for key, item in base.items() if key not in gone}
@@ -43,14 +43,19 @@ def changed(base: Any, how: dict[str, Any]) -> Any:
     return value
 
 
-def _segments(base: list[Any], value: list[Any]) -> list[dict[str, Any]]:
+def _range(text: str) -> slice:
+    start, _, end = text.partition(":")
+    return slice(int(start), int(end))
+
+
+def _segments(base: list[Any], value: list[Any]) -> list[Any]:
     old, new = fingerprints(base), fingerprints(value)
-    segments: list[dict[str, Any]] = []
+    segments: list[Any] = []
     for tag, start, end, other_start, other_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
         if tag == "equal":
-            segments.append({"keep": [start, end]})
+            segments.append(f"{start}:{end}")
         elif other_end > other_start:
-            segments.append({"new": value[other_start:other_end]})
+            segments.append(value[other_start:other_end])
     return segments
 
 

@@ -16,6 +16,8 @@ AROUND = 6
 """Words shown on either side of one that differs."""
 SHOWN = 160
 """Characters of a value that are shown."""
+LINE_END = "⏎ "
+"""Stands for the end of a line where a text is shown on one."""
 _WORDS = re.compile(r"\s+|[^\s]+")
 
 
@@ -80,7 +82,7 @@ def word_difference(recorded: str, asked: str) -> str:
             continue
         gone, come = "".join(old[start:end]), "".join(new[other_start:other_end])
         parts.append((f"[-{_cut(gone)}-]" if gone else "") + (f"{{+{_cut(come)}+}}" if come else ""))
-    return "".join(parts)
+    return "".join(parts).replace("\n", LINE_END)
 
 
 def _around(words: list[str], *, first: bool, last: bool) -> str:

@@ -91,12 +91,15 @@ _ID = re.compile(
     r"|[0-7][0-9A-HJKMNP-TV-Z]{25}"
     r"|(?:ses|sess|session|msg|message|prt|part|req|request|thread|conv|turn|prompt|call|task|user)[_-]"
     r"(?=[0-9A-Za-z]*\d[0-9A-Za-z]*\d)[0-9A-Za-z]{16,}"
+    r"|(?<=⟦tmp⟧/)tmp(?:\.[0-9A-Za-z]{10}|[0-9a-z_]{8})"
     r")(?![0-9A-Za-z⟦])"
 )
 
 
 def ids(value: Any, side: Side) -> tuple[Any, int]:
-    """Ids of sessions and requests: UUIDs, ULIDs, `ses_…` and their like, each by the number of its first place."""
+    """Ids of sessions and requests, and made-up names of temporary files: UUIDs, ULIDs, `ses_…` and their like, each by
+    the number of its first place.
+    """
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
