@@ -15,9 +15,15 @@ from typing import Any
 import pytest
 from command_line import PROGRAM, Shell, open_shell
 from dialect_samples import SAMPLES, Ask
+from wire import ask, chat_body, listener, port_of, post
 
+from benchflow.clock import Clock
 from benchflow.gateway.dialects import DIALECTS
 from benchflow.gateway.exchanges import read_exchanges
+from benchflow.gateway.gateway import Gateway
+from benchflow.gateway.null import Null
+from benchflow.gateway.upstream import TrialContext
+from benchflow.redact import Redactor
 from benchflow.runner.alone import CLIENT_VARIABLES
 
 KEY = "bf-0123456789abcdef"
@@ -329,6 +335,20 @@ def test_what_the_user_can_fix_is_an_error_with_its_remedy(
 
     assert (ended.returncode, ended.stdout) == (2, "")
     assert complaint in ended.stderr
+
+
+async def test_nothing_is_kept_in_memory_of_exchanges_that_nobody_will_ask_for(tmp_path: Path) -> None:
+    sock, ended = listener(), []
+    async with Gateway(Null(), clock=Clock(), redactor=Redactor([])) as gateway:
+        context = TrialContext(trial="alone", attempt=1, model="", alone=True)
+        port = port_of(sock)
+        tap = await gateway.attach(sock, context, tmp_path, on_exchange=ended.append)
+        try:
+            await ask(port, post(chat_body(model="any")))
+        finally:
+            await tap.close()
+
+    assert (tap.exchanges, [exchange.model_sent for exchange in ended]) == ([], ["any"])
 
 
 def test_port_that_is_taken_is_said(shell: Shell) -> None:

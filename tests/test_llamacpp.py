@@ -204,7 +204,7 @@ def run(agent: str, wire: Tap, folder: Path) -> tuple["subprocess.CompletedProce
     """Run an agent on a scenario with the model behind the wire."""
     words = ("run", agent, "fix-failing-test", "--upstream", f"http://127.0.0.1:{wire.port}/v1", "--model", MODEL)
     ended = subprocess.run(
-        [*PROGRAM, *words, "--timeout", "90", "--json", "--max-unscored", "1", "--out", str(folder)],
+        [*PROGRAM, *words, "--timeout", "240", "--json", "--max-unscored", "1", "--out", str(folder)],
         env={**os.environ, "NO_COLOR": "1"},
         capture_output=True,
         text=True,

@@ -147,7 +147,8 @@ class Ledger:
             self._turns += 1
             if answer.id:
                 self._trial = replace(self._trial, answers=(*self._trial.answers[1 - KEPT_ANSWERS :], answer.id))
-        self.exchanges.append(exchange)
+        if not pending.context.alone:
+            self.exchanges.append(exchange)  # else there is no end at which anybody would want them all
         if pending.handling.on_metered and exchange.tokens:
             pending.handling.on_metered(exchange.tokens)
         try:
