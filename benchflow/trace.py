@@ -111,7 +111,7 @@ def make_turns(exchanges: Iterable[Exchange], records: Sequence[ToolCallRecord])
             index=exchange.turn,
             exchange=exchange.id,
             started_ms=exchange.mono_ms,
-            duration_ms=exchange.duration_ms,
+            duration_ms=exchange.latency_ms,
             text=exchange.answer.text,
             thought=exchange.answer.thought,
             tool_calls=of_exchange.get(exchange.id, []),

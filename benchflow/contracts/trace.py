@@ -52,6 +52,7 @@ class Turn:
     exchange: str
     started_ms: float
     duration_ms: float
+    """Without the time for which the gateway held the request."""
     text: str
     thought: str
     tool_calls: Sequence[ToolCallRecord]

@@ -25,7 +25,7 @@ from benchflow.gateway.message import (
     ToolUse,
 )
 from benchflow.gateway.sse import write_event
-from benchflow.gateway.writing import event_response, json_response
+from benchflow.gateway.writing import event_response, json_response, openai_error
 
 GENERATE = "/chat/completions"
 MODELS = "/models"
@@ -114,8 +114,7 @@ class Chat:
 
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
         """Write an error as OpenAI's servers do."""
-        error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
-        return json_response(status, {"error": error}, origin="gateway")
+        return json_response(status, openai_error(status, message), origin="gateway")
 
     def write_count(self, tokens: int) -> RawResponse:
         """Say that there is no such thing: clients of this dialect count by themselves."""

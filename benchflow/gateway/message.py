@@ -312,6 +312,11 @@ class Exchange:
     """What was played on purpose, on the last sending."""
 
     @property
+    def latency_ms(self) -> float:
+        """What it took, without the time for which the gateway held it."""
+        return round(self.duration_ms - self.held_ms, 3)
+
+    @property
     def succeeded(self) -> bool:
         """A complete answer of the upstream with a status below 400."""
         return self.end == "complete" and self.status is not None and self.status < 400

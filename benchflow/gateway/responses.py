@@ -24,7 +24,7 @@ from benchflow.gateway.message import (
 from benchflow.gateway.responses_assembler import ResponsesAssembler
 from benchflow.gateway.responses_items import chosen_tool, read_message, read_tools
 from benchflow.gateway.responses_writing import CREATED, compaction_body, response_body, response_events
-from benchflow.gateway.writing import event_response, json_response
+from benchflow.gateway.writing import event_response, json_response, openai_error
 
 GENERATE = "/responses"
 COMPACT = "/responses/compact"
@@ -118,9 +118,7 @@ class Responses:
 
     def refuse(self, request: RawRequest, status: int, message: str) -> RawResponse:
         """Write an error as OpenAI's servers do."""
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        error = {"message": message, "type": kind, "param": None, "code": None}
-        return json_response(status, {"error": error}, origin="gateway")
+        return json_response(status, openai_error(status, message), origin="gateway")
 
     def assembler(self) -> ResponsesAssembler:
         """Return what makes one value of a response."""

@@ -19,6 +19,16 @@ def json_response(status: int, body: Any, *, origin: Origin = "upstream") -> Raw
     return RawResponse(status=status, reason=reason_of(status), headers=headers, chunks=chunks, origin=origin)
 
 
+def openai_error(status: int, message: str) -> dict[str, Any]:
+    """Write the body of an error as OpenAI's servers do."""
+    kind, code = "invalid_request_error", None
+    if status == 429:
+        kind, code = "requests", "rate_limit_exceeded"
+    elif status >= 500:
+        kind = "server_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
 def event_response(events: Iterable[bytes]) -> RawResponse:
     """Write a stream of events, each a chunk."""
     return RawResponse(status=200, reason="OK", headers=EVENT_STREAM, chunks=Chunks(events))

@@ -77,7 +77,7 @@ def model_served(exchanges: Sequence[Exchange]) -> str | None:
 
 def model_ms(exchanges: Iterable[Exchange]) -> float:
     """Return the milliseconds that main exchanges took, added up, without those for which the gateway held them."""
-    return round(sum(exchange.duration_ms - exchange.held_ms for exchange in exchanges if exchange.role == "main"), 3)
+    return round(sum(exchange.latency_ms for exchange in exchanges if exchange.role == "main"), 3)
 
 
 def _sum_known(exchanges: Sequence[Exchange]) -> float | None:

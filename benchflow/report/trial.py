@@ -109,7 +109,7 @@ def _turn(exchange: Exchange, calls: Iterable[ToolCall], trajectory: Trajectory)
         index=exchange.turn or 0,
         exchange=exchange.id,
         began_ms=exchange.mono_ms,
-        duration_ms=exchange.duration_ms,
+        duration_ms=exchange.latency_ms,
         tokens=exchange.tokens,
         text=exchange.answer.text,
         thought=exchange.answer.thought,

@@ -202,7 +202,7 @@ def _turn_end(exchange: Exchange) -> dict[str, Any]:
         "exchange": exchange.id,
         "tokens": vars(exchange.tokens).copy() if exchange.tokens else None,
         "cost_usd": exchange.cost.total_usd,
-        "duration_ms": exchange.duration_ms,
+        "duration_ms": exchange.latency_ms,
         "text": answer.text,
         "thought": answer.thought,
         "tool_calls": [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in answer.tool_calls],
