@@ -301,6 +301,15 @@ def test_text_is_added_at_the_end_of_any_input_and_every_other_byte_stays(
     assert (change.kind, change.path, change.after) == ("wrap_up", "body.input", text)
 
 
+def test_text_is_added_to_the_input_that_counts() -> None:
+    changed, _ = RESPONSES.append_text(raw(b'{"input": [], "input": "Hello"}'), "Be quick.")
+
+    assert RESPONSES.read(changed).messages == (
+        Message(role="user", texts=("Hello",)),
+        Message(role="system", texts=("Be quick.",)),
+    )
+
+
 def test_text_is_added_where_there_is_no_input() -> None:
     changed, _ = RESPONSES.append_text(raw(b'{"previous_response_id": "resp_1"}'), "Be quick.")
 
