@@ -354,3 +354,13 @@ def test_usage_is_read_as_far_as_it_makes_sense(usage: Any, tokens: TokenBreakdo
 )
 def test_error_is_found_in_every_form(body: bytes, error: str | None) -> None:
     assert assembled(body).error == error
+
+
+def test_arguments_that_are_nested_too_deeply_are_left_out() -> None:
+    deep = '{"a":' * 400 + "1" + "}" * 400
+    call = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": deep}}
+
+    read = assembled(sse(chunk({"tool_calls": [call]}), chunk(finish="tool_calls")))
+
+    assert read.tool_calls == (ToolUse(id="a", name="f", arguments={}),)
+    assert read.complete

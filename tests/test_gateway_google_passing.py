@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google_server import BLOCKED, CALLS, EXHAUSTED, KEY, MODEL, SEARCHED, google_server
+from google_server import BLOCKED, CALLS, EXHAUSTED, KEY, MODEL, SEARCHED, google_server, piece, usage
 from wire import PROMPT, ask, opened, post
 
 from benchflow.contracts import TokenBreakdown
@@ -160,6 +160,21 @@ async def test_stream_without_its_end_was_cut(tmp_path: Path) -> None:
     [exchange] = gateway.tap.exchanges
     assert (exchange.end, exchange.failed_upstream) == ("upstream_cut", True)
     assert exchange.tokens == TokenBreakdown.of(input=5120, output=62, reasoning=54)
+
+
+async def test_answer_that_is_nested_too_deeply_passes_and_is_on_record(tmp_path: Path) -> None:
+    deep: Any = {}
+    for _ in range(400):
+        deep = {"a": deep}
+    called = piece([{"functionCall": {"name": "list_directory", "args": deep}}], usage(7, 3), "STOP")
+    async with google_server(called) as server, opened(forward_to(server.url), tmp_path, model=MODEL) as gateway:
+        answer = await ask(gateway.port, request(WHOLE))
+
+    assert json.loads(answer.body) == called
+    [exchange] = gateway.log()
+    assert exchange.response_body == answer.body
+    assert (exchange.line["end"], exchange.line["usage"]["output"]) == ("complete", 3)
+    assert (exchange.answer.tool_calls, exchange.answer.error) == ((), "it is nested too deeply to be kept")
 
 
 async def test_other_methods_pass_too(tmp_path: Path) -> None:

@@ -37,13 +37,16 @@ def count(counts: Any, key: str) -> int:
 
 
 def arguments_of(text: Any) -> Mapping[str, Any]:
-    """Read the arguments of a call, given as JSON or as its text; empty where they are no object."""
+    """Read the arguments of a call, given as JSON or as its text; empty where they are no object that can be kept."""
     if isinstance(text, str):
         try:
             text = read_json(text)
         except ValueError:
             return {}
-    return text if isinstance(text, dict) else {}
+    try:
+        return text if isinstance(text, dict) and orjson.dumps(text) else {}
+    except orjson.JSONEncodeError:  # they are nested too deeply
+        return {}
 
 
 def error_text(error: Any) -> str | None:

@@ -31,7 +31,7 @@ class Assembly:
         self.spread = False
         """A secret is spread over several pieces of the stream."""
         self.written: bytes | None = None
-        """The result's body as JSON; None where there is none, or no redactor."""
+        """The result's body as JSON; None where there is none."""
         self._assembler = assembler
         self._redactor = redactor
         self._undecodable: str | None = None
@@ -112,7 +112,11 @@ class Assembly:
         part = assembler.result()
         if part.error and refuses_content(text):
             part = replace(part, refused=True)
-        self.written = orjson.dumps(part.body) if self._redactor and part.body is not None else None
+        try:
+            self.written = orjson.dumps(part.body) if part.body is not None else None
+        except orjson.JSONEncodeError:
+            self.written = None
+            part = replace(part, body=None, tool_calls=(), error=part.error or "it is nested too deeply to be kept")
         if self._redactor and self.written:
             self.spread = self.spread or self._redactor.finds(self.written)
         return part
