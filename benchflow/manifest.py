@@ -18,7 +18,7 @@ from benchflow.model import StrictModel, parse, suggest, wrong
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
 from benchflow.tiers import UNMEASURED, ClaimedTier, Declared, Measurement
 
-CONTRACT = (1, 1)
+CONTRACT = (1, 2)
 """Major and minor of the contract that this version of BenchFlow knows."""
 
 BUILT_IN = "built-in"
@@ -156,6 +156,8 @@ class ManifestFields(StrictModel):
     runtimes: Annotated[Runtimes, Since(1)] = Runtimes()
     variants: Annotated[tuple[Text, ...], Since(1)] = ()
     """Names that `name:variant` may choose; the agent reads the choice in `BENCHFLOW_AGENT_VARIANT`."""
+    programs: Annotated[tuple[Path, ...], Since(2)] = ()
+    """Executables and files of this machine that `launch_cmd` needs as they are: absolute paths."""
 
 
 class Manifest(ManifestFields):
@@ -171,8 +173,6 @@ class Manifest(ManifestFields):
     """What its author should know; the command line prints it on stderr."""
     files: dict[str, str] = Field(default_factory=dict)
     """Files to install beside it, for one that was registered by code."""
-    programs: tuple[Path, ...] = ()
-    """Executables and files on this machine that `launch_cmd` needs as they are, for an unregistered command."""
     variant: str | None = None
     """The chosen one of `variants`."""
     local_evidence: Path | None = None
@@ -268,7 +268,6 @@ def manifest_of_code(
     *,
     origin: str,
     files: Mapping[str, str] | None = None,
-    programs: tuple[Path, ...] = (),
 ) -> Manifest:
     """Make a manifest that has no file. Raises InputError as for a file."""
     data = {"contract_version": f"{CONTRACT[0]}.{CONTRACT[1]}", **fields}
@@ -278,7 +277,7 @@ def manifest_of_code(
             raise InputError(f"agent {known.name!r} ({origin}): `files` has {name!r}, outside of the agent's folder")
     canonical = json.dumps([known.model_dump(mode="json"), dict(files or {})], sort_keys=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    return _whole(known, origin=origin, warnings=warnings, digest=digest, files=dict(files or {}), programs=programs)
+    return _whole(known, origin=origin, warnings=warnings, digest=digest, files=dict(files or {}))
 
 
 def is_inside(name: str) -> bool:
@@ -321,15 +320,17 @@ def _minor(version: Any, place: str) -> int:
 
 def _too_early(data: Mapping[str, Any], minor: int, place: str) -> tuple[str, ...]:
     """Warn of fields that other readers of the stated contract would refuse."""
-    early = [
-        key
+    came_with = {
+        key: mark.minor
         for key in data
-        if any(isinstance(mark, Since) and mark.minor > minor for mark in ManifestFields.model_fields[key].metadata)
-    ]
-    if not early:
+        for mark in ManifestFields.model_fields[key].metadata
+        if isinstance(mark, Since) and mark.minor > minor
+    }
+    if not came_with:
         return ()
-    keys = ", ".join(f"`{key}`" for key in early)
-    return (f'{place}: {keys} came with a newer contract; say contract_version = "{CONTRACT[0]}.{CONTRACT[1]}"',)
+    keys = ", ".join(f"`{key}`" for key in came_with)
+    needed = f"{CONTRACT[0]}.{max(came_with.values())}"
+    return (f'{place}: {keys} came with a newer contract; say contract_version = "{needed}"',)
 
 
 def _check_paths(fields: ManifestFields, place: str) -> None:

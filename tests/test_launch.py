@@ -20,6 +20,7 @@ from benchflow.hosting.launch import (
 from benchflow.manifest import Manifest, manifest_of_code
 
 VALUES = LaunchValues(
+    gateway_url="http://127.0.0.1:4141",
     base_url="http://127.0.0.1:8080/v1",
     api_key="bf-key",
     model="gpt-5",
@@ -64,6 +65,7 @@ def test_environment_holds_nothing_but_what_is_listed() -> None:
         "CONFIG": "gpt-5 at $HOME",
         "NO_COLOR": "1",
         "BENCHFLOW_PROVIDER_BASE_URL": "http://127.0.0.1:8080/v1",
+        "BENCHFLOW_GATEWAY_URL": "http://127.0.0.1:4141",
         "BENCHFLOW_PROVIDER_API_KEY": "bf-key",
         "BENCHFLOW_PROVIDER_MODEL": "gpt-5",
         "BENCHFLOW_PROVIDER_NAME": "openai",

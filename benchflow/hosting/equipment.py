@@ -53,8 +53,10 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
     folders.tmp.mkdir()
     inside = kit.sandbox.inside(folders)
     socket = kit.sandbox.socket("tcp", GATEWAY_PORT, kit.network)
+    place = f"127.0.0.1:{socket.port}"
     values = LaunchValues(
-        base_url=kit.gateway.base_url(kit.manifest.api_protocol or DEFAULT_DIALECT, f"127.0.0.1:{socket.port}"),
+        base_url=kit.gateway.base_url(kit.manifest.api_protocol or DEFAULT_DIALECT, place),
+        gateway_url=kit.gateway.base_url(None, place),
         api_key=f"sk-benchflow-{secrets.token_hex(16)}",
         model=params.model,
         provider=kit.provider_name,

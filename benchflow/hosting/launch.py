@@ -28,6 +28,8 @@ class LaunchValues:
 
     base_url: str
     """Of the gateway, with the path that the agent's dialect expects."""
+    gateway_url: str
+    """Of the gateway alone, for an agent that may speak any of several dialects."""
     api_key: str
     """The trial's key, never the real one."""
     model: str
@@ -44,6 +46,7 @@ def canonical_variables(manifest: Manifest, values: LaunchValues) -> dict[str, s
     """Return the variables by which every agent may learn what it needs to know."""
     known = {
         "BENCHFLOW_PROVIDER_BASE_URL": values.base_url,
+        "BENCHFLOW_GATEWAY_URL": values.gateway_url,
         "BENCHFLOW_PROVIDER_API_KEY": values.api_key,
         "BENCHFLOW_PROVIDER_MODEL": values.model,
         "BENCHFLOW_PROVIDER_NAME": values.provider,

@@ -15,11 +15,12 @@ _SHELL = frozenset("|&;<>()$`\\*?[]{}~#!\n")
 _STARTERS = frozenset({"env", "exec", "bash", "sh", "node", "npx", "uvx", "uv", "run", "bunx", "pipx"})
 
 
-def manifest_of_command(command: str, *, cwd: Path, environ: Mapping[str, str]) -> Manifest:
+def manifest_of_command(command: str, *, cwd: Path, environ: Mapping[str, str], name: str | None = None) -> Manifest:
     """Make the manifest of an unregistered agent.
 
     The command runs in the trial's workspace, so files that it names relative to `cwd` are named absolutely; what it
-    needs of this machine is kept in `programs`. Raises InputError for a command that is no bash words at all.
+    needs of this machine is kept in `programs`. Without a `name` one is made of the command. Raises InputError for a
+    command that is no bash words at all.
     """
     try:
         words = shlex.split(command)
@@ -32,9 +33,13 @@ def manifest_of_command(command: str, *, cwd: Path, environ: Mapping[str, str]) 
     launch_cmd = shlex.join(str(files.get(word, word)) for word in words) if simple else command
     programs = (*_executable(words, environ), *files.values())
     manifest = manifest_of_code(
-        {"name": _name(words), "install_cmd": "true", "launch_cmd": launch_cmd},
+        {
+            "name": name or _name(words),
+            "install_cmd": "true",
+            "launch_cmd": launch_cmd,
+            "programs": [str(program) for program in programs],
+        },
         origin="--command",
-        programs=programs,
     )
     digest = hashlib.sha256(manifest.digest.encode())
     for file in files.values():
