@@ -6,7 +6,10 @@ import gzip
 import hashlib
 import json
 import random
+import resource
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ from benchflow.gateway import tape
 from benchflow.gateway.bodyfiles import FOLDER, BodyFile, read_body
 from benchflow.gateway.eliding import BLOCK, SHOWN, Eliding, place
 from benchflow.gateway.scrubbing import Scrubber
+from benchflow.gateway.spool import LongBody, Spool, TooLongToChange
 from benchflow.redact import Redactor
 
 SECRET = "sk-real-key-0001"
@@ -287,6 +291,26 @@ async def test_disk_that_is_full_in_the_middle_of_a_body_stops_the_trials_model_
     assert "No space left" in gateway.log()[0].line[side]["raw" if side == "response" else "body"]["withheld"]
 
 
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file can grow beyond a few megabytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_long_request_that_cannot_be_kept_reaches_nobody(small_files: None, tmp_path: Path) -> None:
+    async with provider(JSON_ANSWER) as upstream, opened(forward_to(upstream.url), tmp_path) as gateway:
+        assert (await ask(gateway.port, post(request_with(2)))).status == 503
+        assert (await ask(gateway.port, post(chat_body()))).status == 503
+
+    assert upstream.asked == []
+    assert gateway.tap.failure
+    assert gateway.tap.failure.code == "capture"
+    assert "File too large" in gateway.log()[0].line["request"]["body"]["withheld"]
+
+
 async def test_agent_that_leaves_in_a_long_answer_leaves_what_came_on_record(tmp_path: Path) -> None:
     async def talk(found: Provider, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         block = DICE.randbytes(1 << 20)
@@ -374,6 +398,38 @@ async def test_memory_does_not_grow_with_the_bodies(tmp_path: Path) -> None:
                 tracemalloc.stop()
 
     assert await measured(60) < 1.1 * await measured(30)
+
+
+def test_long_body_can_be_changed_more_than_once_and_not_where_it_cannot_be_seen() -> None:
+    text = orjson.dumps(
+        {"model": "a", "n": 1, "picture": picture(200_000), "name": "b", "again": picture(200_000), "end": 1}
+    )
+    with closing(Spool(None)) as spool:
+        spool.write(text)
+        shown = Eliding()
+        before = shown.feed(text)
+        body = LongBody(spool, shown.cuts)
+        for old, new in (
+            (b'"model":"a"', b'"model":"longer"'),
+            (b'"name":"b"', b'"name":""'),
+            (b'"end":1', b'"end":22'),
+        ):
+            after = before.replace(old, new)
+            body, before, text = body.changed(before, after), after, text.replace(old, new)
+        assert b"".join(body.pieces()) == text
+        assert (body.size, body.sha256) == (len(text), hashlib.sha256(text).hexdigest())
+        with pytest.raises(TooLongToChange):
+            body.changed(before, before.replace(b'"longer"', b'"x"').replace(b"22", b"23"))
+
+
+def test_secrets_that_follow_one_another_are_all_replaced() -> None:
+    redactor = Redactor([SECRET])
+    scrubber = Scrubber(redactor)
+    body = b"".join(SECRET.encode() + b"," * (number % 2) for number in range(40_000))
+
+    clean = b"".join(scrubber.feed(body[start : start + 70_001]) for start in range(0, len(body), 70_001))
+
+    assert clean + scrubber.end() == redactor.redact(body)
 
 
 pieces = st.lists(st.sampled_from([SECRET, SECRET[:7], SECRET[7:], "x" * 90, "{\n"]), max_size=12)

@@ -4,6 +4,10 @@ from benchflow.redact import Redactor, mark
 
 BLOCK = 256 * 1024
 """Bytes that are looked at together."""
+MOST = 4 << 20
+"""Bytes that are held back because a secret goes on in them, at most."""
+BEFORE = 64
+"""Bytes that are looked at again: what stands before a secret tells whether it is one."""
 
 
 class Scrubber:
@@ -11,6 +15,7 @@ class Scrubber:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
+        self._before = b""
         self._held: list[bytes] = []
         self._size = 0
         self.found = False
@@ -29,16 +34,21 @@ class Scrubber:
         return self._clean(self._size)
 
     def _clean(self, until: int) -> bytes:
-        data = b"".join(self._held)
-        spans = self._redactor.find(data)
-        until = next((span.start for span in spans if span.start < until < span.end), until)
-        clean, at = [], 0
+        data = b"".join((self._before, *self._held))
+        first = len(self._before)
+        until += first
+        spans = [span for span in self._redactor.find(data) if span.end > first]
+        crossing = next((span.start for span in spans if span.start < until < span.end), until)
+        if len(data) < MOST:
+            until = max(crossing, first)
+        clean, at = [], first
         for start, end, category in spans:
-            if end <= until:
+            if start < until:
                 clean += [data[at:start], mark(category)]
                 self._redactor.counts[category] += 1
                 self.found = True
-                at = end
-        self._held = [data[until:]]
+                at = min(end, until)
+        clean.append(data[at:until])
+        self._before, self._held = data[max(0, until - BEFORE) : until], [data[until:]]
         self._size = len(data) - until
-        return b"".join((*clean, data[at:until]))
+        return b"".join(clean)
