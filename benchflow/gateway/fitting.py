@@ -18,7 +18,7 @@ _BEST = ("allow", "allowed", "approve", "approved", "accept", "safe", "low", "no
 _PLACES = frozenset({"cwd", "workdir", "directory", "dir", "folder", "root"})
 _TIMES = frozenset({"timeout", "wait", "seconds", "duration"})
 _TIMEOUT_S = 120
-_RANGE = re.compile(r"\b(?:from|between) (\d+)(?:\.0+)? ?(?:-|–|to|and) ?\d", re.IGNORECASE)
+_RANGE = re.compile(r"\b(?:from|between) (\d+)(?:\.0+)? ?(?:-|\u2013|to|and) ?\d", re.IGNORECASE)
 """How a description tells the least number that is allowed, where the schema does not."""
 
 
