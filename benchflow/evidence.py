@@ -177,15 +177,20 @@ def measure(
         return UNMEASURED, tuple(problems)
     fresh = [evidence for evidence in found if _stale(evidence, digest, version) is None]
     newest = max(fresh or found, key=lambda evidence: evidence.measured)
-    stale = _stale(newest, digest, version)
-    tier, reason = tier_of(declared, newest.shown()) if stale is None else (UNMEASURED.tier, stale)
+    return measured_by(newest, declared, digest, version), tuple(problems)
+
+
+def measured_by(evidence: Evidence, declared: Declared, digest: str, version: str | None) -> Measurement:
+    """Return the tier of an agent by one piece of evidence."""
+    stale = _stale(evidence, digest, version)
+    tier, reason = tier_of(declared, evidence.shown()) if stale is None else (UNMEASURED.tier, stale)
     return Measurement(
         tier=tier,
         reason=reason,
-        measured=newest.measured[:10],
-        agent_version=newest.agent_version or newest.declared_version,
+        measured=evidence.measured[:10],
+        agent_version=evidence.agent_version or evidence.declared_version,
         stale=stale,
-    ), tuple(problems)
+    )
 
 
 def _stale(evidence: Evidence, digest: str, version: str | None) -> str | None:

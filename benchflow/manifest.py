@@ -205,12 +205,16 @@ class Manifest(ManifestFields):
             return UNMEASURED, ()
         from benchflow.evidence import measure  # its models are built only where there is any evidence
 
-        declared = Declared(
+        return measure(self.declared, self.digest, self.version, places)
+
+    @property
+    def declared(self) -> Declared:
+        """What its tier depends on beside evidence."""
+        return Declared(
             routed=self.api_protocol is not None,
             backend=False,
             maintained=self.origin == BUILT_IN and self.maintained_by == "benchflow",
         )
-        return measure(declared, self.digest, self.version, places)
 
     @property
     def own_evidence(self) -> Path | None:

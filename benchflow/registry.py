@@ -83,7 +83,7 @@ class Registry:
 
     def look_up(self, text: str) -> Manifest | Entry:
         """As `find`, but also return entries of agents that have no manifest."""
-        if _is_path(text):
+        if is_path(text):
             return self._measured(_at_path(text))
         problems: list[Problem] = []
         for name, version, variant in _readings(text):
@@ -231,7 +231,8 @@ def _twice(name: str, claims: Sequence[Claim]) -> str:
     return f"the agent name {name!r} is claimed twice: {places}; rename one, or remove its alias"
 
 
-def _is_path(text: str) -> bool:
+def is_path(text: str) -> bool:
+    """Say whether an agent's text is the path of a manifest, and no name."""
     return "/" in text or text.endswith(".toml") or text in (".", "..") or text.startswith("~")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchflow import __version__
-from benchflow.cli import agents, doctor, gateway, gc, run, runs, scenarios, shell, show
+from benchflow.cli import agents, doctor, gateway, gc, register, run, runs, scenarios, shell, show
 from benchflow.errors import InputError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(run.command)
+app.command("register")(register.command)
 app.command("show")(show.command)
 app.command("runs")(runs.command)
 app.add_typer(agents.app, name="agents")

@@ -32,6 +32,11 @@ class Home:
         return self.root / "evidence"
 
     @property
+    def probes(self) -> Path:
+        """Logs of the last probe of each agent."""
+        return self.root / "probes"
+
+    @property
     def installs(self) -> Path:
         """One folder for each installed agent: `<name>-<key>`."""
         return self.root / "installs"

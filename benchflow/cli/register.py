@@ -1,0 +1,88 @@
+"""`benchflow register`: adopt an agent, and measure its tier."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchflow.cli.options import SandboxWish
+
+
+def command(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TARGET",
+            help="A manifest's path or folder, or an agent of the registry by its name.",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE#ID", help="An entry of a public ACP registry's document.", show_default=False
+        ),
+    ] = None,
+    agent_command: Annotated[
+        str | None,
+        typer.Option("--command", metavar="CMD", help="A command that serves ACP on stdio.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What the agent of --command is to be called.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Measure every agent of the registry that can be run.")] = False,
+    probe_only: Annotated[bool, typer.Option("--probe-only", help="Measure, and store nothing.")] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Keep the evidence beside the manifest, not in your own folder.")
+    ] = False,
+    allow_network: Annotated[
+        bool, typer.Option("--allow-network", help="Probe with the network open; the evidence says so.")
+    ] = False,
+    sandbox: Annotated[SandboxWish, typer.Option(help="How the agent is isolated.")] = SandboxWish.auto,
+    timeout: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For each prompt of the probe.")] = 60.0,
+    concurrency: Annotated[int, typer.Option(min=1, help="With --all: how many agents at once.")] = 2,
+    reinstall: Annotated[bool, typer.Option("--reinstall", help="Install the agent anew.")] = False,
+    agents_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON value and nothing else on stdout.")] = False,
+) -> None:
+    """Adopt an agent: validate its manifest, install it, probe it, and keep the evidence of its tier.
+
+    The probe shakes hands, opens a session, looks which model arrives on the wire, lets it solve a scenario that the
+    oracle plays, prompts it again, cancels it, refuses it a permission and its key, and sees how it leaves. It costs
+    nothing: no model is asked.
+
+    Exit codes: 0 measured; 1 measured lower than its manifest claims; 2 something to be corrected; 3 it could not be
+    measured.
+    """
+    from benchflow.registering.run import RegisterRequest, run_every, run_one
+    from benchflow.registering.target import Wish
+    from benchflow.report.registering import StepLines, describe, describe_outcome, print_outcomes, print_verdict
+    from benchflow.report.terminal import open_console, print_json
+
+    request = RegisterRequest(
+        wish=Wish(target=target, source=source, command=agent_command, name=name, agents_dir=agents_dir),
+        keep=not probe_only,
+        in_place=in_place,
+        network="open" if allow_network else "gateway",
+        sandbox=sandbox.value,
+        timeout_s=timeout,
+        reinstall=reinstall,
+        at_once=concurrency,
+    )
+    if every:
+        outcomes = run_every(request)
+        if as_json:
+            print_json([describe_outcome(outcome) for outcome in outcomes])
+        else:
+            print_outcomes(open_console(), outcomes)
+        codes = [outcome.registered.exit_code if outcome.registered else 2 for outcome in outcomes]
+        raise typer.Exit(next((code for code in (2, 3, 1) if code in codes), 0))
+    done = run_one(request, StepLines())
+    if as_json:
+        print_json(describe(done))
+    else:
+        print_verdict(open_console(), done)
+    raise typer.Exit(done.exit_code)
