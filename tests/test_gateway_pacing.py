@@ -206,6 +206,17 @@ async def test_metered_usage_takes_the_place_of_the_estimate() -> None:
     assert light.held_ms == 0
 
 
+async def test_refused_request_has_used_no_tokens() -> None:
+    chain = paced(Failing([refusal(400)]), Pace(tpm=10_000, minute_s=3600))
+    body = chat_body(note="x" * 36_000)
+
+    await ask(chain, body=body)
+    async with asyncio.timeout(5):
+        second = await ask(chain, body=body)
+
+    assert (second.status, second.handling.held_ms) == (200, 0)
+
+
 async def test_usage_of_an_exchange_reaches_the_limit_through_its_record(tmp_path: Path) -> None:
     script = Script([ScriptedAnswer(text="Hello")])
     chain = paced(script, Pace(tpm=100, minute_s=WAIT_S))

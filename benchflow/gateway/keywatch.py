@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from benchflow.gateway.message import RawRequest, RawResponse
-from benchflow.gateway.providers import key_variable
 from benchflow.gateway.upstream import TrialContext, Upstream
 
 REFUSALS = 2
@@ -35,6 +34,8 @@ class KeyWatch:
         elif status < 500:
             self._refusals = 0
         if self._refusals == REFUSALS and not self.refusal:
+            from benchflow.gateway.providers import key_variable
+
             self.refusal = (
                 f"{self.name} refused the key (401) in {REFUSALS} requests, and took it in none between them; "
                 f"check {key_variable(self.name)}"

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import orjson
@@ -68,6 +67,8 @@ def _moment(text: str | None) -> float | None:
 
 
 def _date(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime  # takes longer to import than all the rest, and is hardly ever needed
+
     for parse in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = parse(text)
