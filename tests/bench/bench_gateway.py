@@ -1,252 +1,98 @@
-"""What the gateway costs: latency added, streamed requests a second, its start, and a trial's share of it.
+"""What the gateway costs: time added in every dialect, streams a second, memory, its start, its log.
 
-Run it by hand: `python tests/bench/bench_gateway.py`. Provider, load and gateway are processes of their own. The same
-load goes straight to the provider, through a minimal pass-through of aiohttp that records nothing, and through the
+Run it by hand: `python tests/bench/bench_gateway.py [PART...] [--exchanges N] [--rounds N]`, PART being one of
+`latency`, `throughput`, `trials`, `memory`, `long`, `log`. Provider, load and gateway are processes of their own. The
+same load goes straight to the provider, through a minimal pass-through of aiohttp that records nothing, and through the
 gateway with full capture, in turns; the ratios count.
 """
 
+import argparse
 import asyncio
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import orjson
+from peers import (
+    BLOCK,
+    CHUNKS,
+    MODEL,
+    PROMPT,
+    SAMPLES,
+    SECRETS,
+    STREAMS,
+    Load,
+    Peer,
+    listener,
+    load,
+    peer,
+    port_of,
+    request,
+)
 
 from benchflow.clock import Clock
-from benchflow.gateway.forward import Forward, Target
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.null import Null
 from benchflow.gateway.upstream import TrialContext
 from benchflow.redact import Redactor
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from wire import MODEL, PROMPT, chunk, listener, port_of, post, sse
-
-ROUNDS = 11
-CHUNKS = 50
 AT_ONCE = 64
-LATENCIES = 300
+LATENCIES = 200
 REQUESTS = 1_280
-SECRETS = ("sk-benchflow-0123456789abcdef", "sk-live-51Hb8cWq0mZr7uYxK2pLsVnT", "ghp_0123456789abcdefghij")
+A_TRIAL = 500
+"""Exchanges of one trial, where memory is measured."""
 
 
-def request(*, stream: bool) -> bytes:
-    """An agent's request of some 12 KB: a system prompt, twelve tools, a few turns."""
-    tool = {
-        "description": "Does what its name says. " * 10,
-        "parameters": {"type": "object", "properties": {"x": {"type": "string"}}},
-    }
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You are an agent. " * 200},
-        {"role": "user", "content": PROMPT},
-    ]
-    for number in range(4):
-        call = {"id": f"c{number}", "type": "function", "function": {"name": "tool0", "arguments": '{"x": "ls"}'}}
-        messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "a line of output\n" * 20})
-    tools = [{"type": "function", "function": {"name": f"tool{number}", **tool}} for number in range(12)]
-    return post(orjson.dumps({"model": MODEL, "stream": stream, "messages": messages, "tools": tools}))
-
-
-EVENTS = [sse(chunk({"content": f"word {number} "})) for number in range(CHUNKS)] + [
-    sse(chunk(finish="stop")),
-    sse("[DONE]"),
-]
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-FRAMES = [b"%x\r\n%b\r\n" % (len(event), event) for event in EVENTS] + [b"0\r\n\r\n"]
-WHOLE_BODY = orjson.dumps(
-    {
-        "model": MODEL,
-        "choices": [{"message": {"content": "word " * CHUNKS}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 9},
-    }
-)
-WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
-    len(WHOLE_BODY),
-    WHOLE_BODY,
-)
-
-
-class Provider(asyncio.Protocol):
-    """Answers each request at once: a stream in as many writes as it has events, or a whole body in one."""
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self.received = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        head, end, body = self.received.partition(b"\r\n\r\n")
-        if not end:
-            return
-        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-        if len(body) < length:
-            return
-        self.received = body[length:]
-        if b'"stream":true' not in body:
-            self.transport.write(WHOLE)
-            return
-        self.transport.write(STREAM_HEAD + FRAMES[0])
-        for frame in FRAMES[1:]:
-            self.transport.write(frame)
-
-
-async def provide() -> None:
-    server = await asyncio.get_running_loop().create_server(Provider, "127.0.0.1", 0, backlog=1024)
-    tell(server.sockets[0].getsockname()[1])
-    await asyncio.Event().wait()
-
-
-async def pass_through(port: int) -> None:
-    """The least that aiohttp can do as a proxy."""
-    from aiohttp import ClientSession, TCPConnector, web
-
-    session = ClientSession(connector=TCPConnector(limit=0), auto_decompress=False)  # ends with the process
-
-    async def handle(asked: web.BaseRequest) -> web.StreamResponse:
-        url = f"http://127.0.0.1:{port}{asked.raw_path}"
-        async with session.post(url, data=await asked.read(), headers={"Authorization": "Bearer x"}) as answer:
-            response = web.StreamResponse(
-                status=answer.status, headers={"Content-Type": answer.headers["Content-Type"]}
-            )
-            await response.prepare(asked)
-            async for data in answer.content.iter_any():
-                await response.write(data)
-            await response.write_eof()
-            return response
-
-    sock = listener()
-    tell(port_of(sock))
-    await asyncio.get_running_loop().create_server(web.Server(handle), sock=sock, backlog=1024)
-    await asyncio.Event().wait()
-
-
-async def gateway(port: int, folder: str) -> None:
-    target = Target(name="local", base_urls={"openai-completions": f"http://127.0.0.1:{port}/v1"}, key=SECRETS[1])
-    sock = listener()
-    own = port_of(sock)
-    async with Gateway(Forward(target), clock=Clock(), redactor=Redactor(SECRETS)) as opened:
-        context = TrialContext(trial="bench-0001", attempt=1, model=MODEL, prompts=(PROMPT,))
-        tap = await opened.attach(sock, context, Path(folder), on_exchange=lambda exchange: None)
-        tap.prompt_sent(PROMPT)
-        tell(own)
-        await asyncio.Event().wait()
-
-
-def tell(port: int) -> None:
-    sys.stdout.write(f"{port}\n")
-    sys.stdout.flush()
-
-
-@contextmanager
-def process(role: str, *arguments: object) -> Iterator[tuple[int, int]]:
-    """Run one side as a process of its own. Gives its port and its pid."""
-    argv = [sys.executable, __file__, role, *map(str, arguments)]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout
-        try:
-            yield int(child.stdout.readline()), child.pid
-        finally:
-            child.kill()
-
-
-class Load(asyncio.Protocol):
-    """Sends one request after another on one connection, and counts their ends."""
-
-    def __init__(self, asked: bytes, count: int) -> None:
-        self.asked, self.left = asked, count
-        self.done = asyncio.get_running_loop().create_future()
-        self.times: list[float] = []
-        self.tail = b""
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self.send()
-
-    def send(self) -> None:
-        self.begun = time.perf_counter()
-        self.transport.write(self.asked)
-
-    def data_received(self, data: bytes) -> None:
-        self.tail = (self.tail + data)[-len(WHOLE_BODY) :]
-        if not self.tail.endswith((b"0\r\n\r\n", WHOLE_BODY)):
-            return
-        self.times.append(time.perf_counter() - self.begun)
-        self.tail = b""
-        self.left -= 1
-        if self.left:
-            self.send()
-        else:
-            self.transport.close()
-            self.done.set_result(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self.done.set_exception(exc or ConnectionError("the server hung up"))
-
-
-async def load(port: int, *, stream: bool, at_once: int, each: int) -> list[float]:
-    """Return the seconds that each request took."""
-    loop, asked = asyncio.get_running_loop(), request(stream=stream)
-    clients = [(await loop.create_connection(lambda: Load(asked, each), "127.0.0.1", port))[1] for _ in range(at_once)]
-    await asyncio.gather(*(client.done for client in clients))
-    return [taken for client in clients for taken in client.times]
-
-
-def cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def median(values: list[float]) -> float:
+def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-async def latencies(paths: dict[str, tuple[int, int]], *, stream: bool) -> None:
-    found: dict[str, list[float]] = {name: [] for name in paths}
-    for _ in range(ROUNDS):
-        for name, (port, _) in paths.items():
-            found[name].append(median(await load(port, stream=stream, at_once=1, each=LATENCIES)) * 1e3)
-    direct, least = median(found["direct"]), median(found["pass-through"])
-    kind = "streamed" if stream else "whole"
-    for name, values in found.items():
-        own = median(values)
-        print(f"{kind:8} p50 {name:12} {own:6.3f} ms, {own - direct:+.3f} ms ({own / least:.2f} of the pass-through)")
+async def latency(peers: dict[str, Peer], rounds: int) -> None:
+    """Print the median time of a request, one after another, in every dialect."""
+    for sample in SAMPLES:
+        for stream in (False, True):
+            asked = request(sample, stream=stream)
+            found: dict[str, list[float]] = {name: [] for name in peers}
+            for _ in range(rounds):
+                for name, to in peers.items():
+                    found[name].append(median(await load(to.port, asked, at_once=1, each=LATENCIES)) * 1e3)
+            direct = median(found["direct"])
+            added = {name: median(values) - direct for name, values in found.items()}
+            print(
+                f"{sample.name:22} {f'{CHUNKS} chunks' if stream else 'whole':9} direct {direct:.3f} ms; added p50: "
+                f"pass-through {added['pass-through']:+.3f} ms, gateway {added['gateway']:+.3f} ms"
+            )
 
 
-async def throughput(paths: dict[str, tuple[int, int]]) -> None:
-    rates: dict[str, list[float]] = {name: [] for name in paths}
-    costs: dict[str, list[float]] = {name: [] for name in paths}
-    for _ in range(ROUNDS):
-        for name, (port, pid) in paths.items():
-            begun, before = time.perf_counter(), cpu_s(pid)
-            await load(port, stream=True, at_once=AT_ONCE, each=REQUESTS // AT_ONCE)
-            rates[name].append(REQUESTS / (time.perf_counter() - begun))
-            costs[name].append((cpu_s(pid) - before) / REQUESTS * 1e6)
-    for name in paths:
-        ratio = median(rates[name]) / median(rates["pass-through"])
-        print(
-            f"{AT_ONCE} at once   {name:12} {median(rates[name]):6,.0f} requests/s of {CHUNKS} chunks, "
-            f"{ratio:.2f} of the pass-through; CPU {median(costs[name]):5.0f} µs a request"
-        )
+async def throughput(peers: dict[str, Peer], rounds: int) -> None:
+    """Print how many streams pass in a second, 64 at once."""
+    for sample in SAMPLES:
+        asked = request(sample, stream=True)
+        rates: dict[str, list[float]] = {name: [] for name in peers}
+        costs: dict[str, list[float]] = {name: [] for name in peers}
+        for _ in range(rounds):
+            for name, to in peers.items():
+                begun, before = time.perf_counter(), to.cpu_s
+                await load(to.port, asked, at_once=AT_ONCE, each=REQUESTS // AT_ONCE)
+                rates[name].append(REQUESTS / (time.perf_counter() - begun))
+                costs[name].append((to.cpu_s - before) / REQUESTS * 1e6)
+        told = (f"{name} {median(rates[name]):,.0f}/s ({median(costs[name]):.0f} µs CPU)" for name in peers)
+        ratio = median(rates["gateway"]) / median(rates["pass-through"])
+        print(f"{sample.name:22} {AT_ONCE} at once: {', '.join(told)}; {ratio:.2f} of the pass-through")
 
 
-async def trials(folder: Path) -> None:
-    """What a trial with one exchange costs, beside its answer: start, attach, record, close."""
+async def trials(folder: Path, rounds: int) -> None:
+    """Print what a trial with one exchange costs, beside its answer: start, attach, record, close."""
     starts, shares = [], []
-    asked = request(stream=True)
-    for number in range(ROUNDS):
+    asked = request(SAMPLES[0], stream=True)
+    for number in range(rounds):
         begun = time.perf_counter()
         async with Gateway(Null(), clock=Clock(), redactor=Redactor(SECRETS)) as opened:
             for trial in range(50):
-                own = folder / f"{number}-{trial}"
+                own = folder / f"trial-{number}-{trial}"
                 own.mkdir()
                 sock = listener()
                 port = port_of(sock)
@@ -256,36 +102,102 @@ async def trials(folder: Path) -> None:
                 if not trial:
                     starts.append((time.perf_counter() - begun) * 1e3)
                 tap.prompt_sent(PROMPT)
-                client = (
-                    await asyncio.get_running_loop().create_connection(lambda: Load(asked, 1), "127.0.0.1", port)
-                )[1]
+                loop = asyncio.get_running_loop()
+                client = (await loop.create_connection(lambda: Load(asked, 1), "127.0.0.1", port))[1]
                 await client.done
                 tap.prompt_answered()
                 await tap.close()
                 shares.append((time.process_time() - cpu) * 1e3)
+    print(f"start {median(starts):.2f} ms; a trial with one exchange {median(shares):.2f} ms CPU, with its client's")
+
+
+async def memory(peers: dict[str, Peer], exchanges: int) -> None:
+    """Print the gateway's memory over many exchanges, in trials of 500."""
+    own = peers["gateway"]
+    asked = request(SAMPLES[0], stream=True)
+    seen = []
+    for number in range(1, exchanges // A_TRIAL + 1):
+        await load(own.port, asked, at_once=10, each=A_TRIAL // 10)
+        own.next_trial()
+        if number % max(1, exchanges // A_TRIAL // 8) == 0:
+            seen.append(f"{own.memory_mb:.0f}")
+    print(f"memory over {exchanges:,} exchanges: {' → '.join(seen)} MB")
+
+
+async def long(folder: Path) -> None:
+    """Print the memory that bodies of 10 and 100 MB take, both ways, and their time."""
+    for megabytes in (10, 100):
+        with peer("provide_bulk") as to, peer("gateway", to.port, folder / f"long-{megabytes}") as own:
+            before, begun = own.memory_mb, time.perf_counter()
+            size = (megabytes << 20) // len(BLOCK) * len(BLOCK)
+            reader, writer = await asyncio.open_connection("127.0.0.1", own.port)
+            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size)
+            for _ in range(size // len(BLOCK)):
+                writer.write(BLOCK)
+                await writer.drain()
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200"), head
+            while size:
+                size -= len(await reader.read(len(BLOCK)))
+            writer.close()
+            took = time.perf_counter() - begun
+            print(f"{megabytes} MB both ways: {own.most_memory_mb - before:.0f} MB of memory, {took:.1f} s")
+
+
+async def log(folder: Path, to: Peer) -> None:
+    """Print the size of the log of a trial of 200 turns, beside what it may have."""
+    messages: list[dict[str, str]] = [{"role": "system", "content": "You are an agent. " * 500}]
+    messages.append({"role": "user", "content": PROMPT})
+    tools = [{"type": "function", "function": {"name": "bash"}}]
+    body = b""
+    with peer("gateway", to.port, folder / "log") as own:
+        for turn in range(200):
+            messages.append({"role": "assistant", "content": f"Step {turn} of the work is at hand."})
+            messages.append({"role": "user", "content": f"line {turn * 7919} of some output\n" * 20})
+            body = orjson.dumps({"model": MODEL, "messages": messages, "tools": tools}) + b'"stream":  true'
+            asked = b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+            await load(own.port, asked, at_once=1, each=1)
+    responses = 200 * sum(map(len, STREAMS[SAMPLES[0].name]))
+    size = sum(path.stat().st_size for path in (folder / "log").rglob("*") if path.is_file())
     print(
-        f"start {median(starts):.2f} ms; a trial with one exchange {median(shares):.2f} ms CPU, its client's included"
+        f"log of 200 turns: {size / 1e6:.2f} MB; {size / (3 * len(body) + responses):.2f} of 3 times the last request "
+        f"({len(body) / 1e6:.2f} MB) + all responses ({responses / 1e6:.2f} MB)"
     )
 
 
+PARTS = ("latency", "throughput", "trials", "memory", "long", "log")
+
+
 async def main() -> None:
-    with tempfile.TemporaryDirectory() as name, process("provide") as provider:
-        port = provider[0]
-        with process("pass_through", port) as least, process("gateway", port, name) as own:
-            paths = {"direct": provider, "pass-through": least, "gateway": own}
-            for path in paths.values():
-                await load(path[0], stream=True, at_once=4, each=50)
-            await latencies(paths, stream=False)
-            await latencies(paths, stream=True)
-            await throughput(paths)
-        await trials(Path(name))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all of them where none is named")
+    parser.add_argument("--exchanges", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    parts = options.parts or PARTS
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        direct = stack.enter_context(peer("provide"))
+        least = stack.enter_context(peer("pass_through", direct.port))
+        for name in ("own", "long-10", "long-100", "log"):
+            (folder / name).mkdir()
+        own = stack.enter_context(peer("gateway", direct.port, folder / "own"))
+        peers = {"direct": direct, "pass-through": least, "gateway": own}
+        for to in peers.values():
+            await load(to.port, request(SAMPLES[0], stream=True), at_once=4, each=50)
+        if "latency" in parts:
+            await latency(peers, options.rounds)
+        if "throughput" in parts:
+            await throughput(peers, options.rounds)
+        if "trials" in parts:
+            await trials(folder, options.rounds)
+        if "memory" in parts:
+            await memory(peers, options.exchanges)
+        if "long" in parts:
+            await long(folder)
+        if "log" in parts:
+            await log(folder, direct)
 
-
-ROLES: dict[str, Callable[..., Any]] = {"provide": provide, "pass_through": pass_through, "gateway": gateway}
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        role, *given = sys.argv[1:]
-        asyncio.run(ROLES[role](*(int(value) if value.isdigit() else value for value in given)))
-    else:
-        asyncio.run(main())
+    asyncio.run(main())
