@@ -21,7 +21,7 @@ from benchflow.gateway.oracle_tools import FileTool, find_shells, find_writer
 from benchflow.gateway.upstream import TrialContext
 from benchflow.scenario import RunStep, Solution, WriteStep
 
-SHELLS = ("bash", "Bash", "Execute", "exec_command", "run_commands", "run_shell_command", "terminal")
+SHELLS = ("bash", "Bash", "Execute", "exec_command", "execute", "run_commands", "run_shell_command", "terminal")
 WRITERS = ("create", "file_editor", "file_write", "write", "Write", "write_file", "write_text_file")
 WITHOUT_WRITER = ("cline", "codex-acp", "droid")
 """What they offer for files is patches."""

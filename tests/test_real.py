@@ -25,6 +25,7 @@ AGENTS = (
     "openhands",
     "kimi-code",
     "droid",
+    "deepagents-acp",
     "claude-agent-acp",
     "codex-acp",
     "gemini",
