@@ -26,6 +26,7 @@ AGENTS = (
     "kimi-code",
     "droid",
     "deepagents-acp",
+    "pi-acp",
     "claude-agent-acp",
     "codex-acp",
     "gemini",
