@@ -39,7 +39,15 @@ def command(
         bool, typer.Option("--allow-network", help="Probe with the network open; the evidence says so.")
     ] = False,
     sandbox: Annotated[SandboxWish, typer.Option(help="How the agent is isolated.")] = SandboxWish.auto,
-    timeout: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For each prompt of the probe.")] = 60.0,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="For each request to the agent. Default: 60, or what its manifest says for the handshake.",
+            show_default=False,
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="With --all: how many agents at once.")] = 2,
     reinstall: Annotated[bool, typer.Option("--reinstall", help="Install the agent anew.")] = False,
     agents_dir: Annotated[

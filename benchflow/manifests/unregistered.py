@@ -1,6 +1,7 @@
 """An agent that is only a command line: a manifest made in memory, for a command of this machine."""
 
 import hashlib
+import os
 import re
 import shlex
 import shutil
@@ -28,7 +29,7 @@ def manifest_of_command(command: str, *, cwd: Path, environ: Mapping[str, str], 
         raise InputError(f"--command {command!r}: {exc}") from exc
     if not words:
         raise InputError("--command: name the program that speaks ACP on its stdin and stdout")
-    files = {word: (cwd / word).resolve() for word in words if (cwd / word).is_file()}
+    files = {word: Path(os.path.abspath(cwd / word)) for word in words if (cwd / word).is_file()}
     simple = _SHELL.isdisjoint(command)
     launch_cmd = shlex.join(str(files.get(word, word)) for word in words) if simple else command
     programs = (*_executable(words, environ), *files.values())

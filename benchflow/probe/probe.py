@@ -11,11 +11,12 @@ from typing import Any
 import anyio
 
 from benchflow import __version__
-from benchflow.errors import ErrorCode, TrialError
+from benchflow.errors import TrialError
 from benchflow.evidence import Captured, Evidence, Hosts, Machine, Models, Step, StepName
 from benchflow.install import Install
 from benchflow.manifest import Manifest
 from benchflow.probe import opening, working
+from benchflow.probe.remedies import REMEDIES
 from benchflow.probe.seen import Seen, failed
 from benchflow.probe.subject import ProbeSettings, Subject
 from benchflow.session.agentinfo import PROTOCOL_VERSION, AgentInfo
@@ -40,15 +41,6 @@ NEEDED: frozenset[StepName] = frozenset({"initialize", "session", "model", "scen
 """Where one of these fails there is nothing to be learned from those that follow."""
 SPARE_S = 30.0
 """How much longer than its prompts a step may take."""
-
-_REMEDIES: Mapping[ErrorCode, str] = {
-    "launch": "run `launch_cmd` by hand: it must serve ACP on its stdin and stdout, and stay in the foreground",
-    "handshake": "`launch_cmd` must answer `initialize` and `session/new` with JSON-RPC on stdout, and print only that",
-    "auth": "give it the trial's key by `env_mapping`; if it takes only its vendor's login, it cannot be captured",
-    "crash": "look at the agent's stderr in the probe's logs",
-    "protocol": "look at the frames in the probe's logs",
-    "sandbox": "`benchflow doctor` says what this machine can do",
-}
 
 
 async def probe(settings: ProbeSettings, *, on_begin: OnBegin, on_step: OnStep) -> Evidence:
@@ -139,7 +131,7 @@ class _Prober:
         except TrialError as error:
             if error.code == "auth":
                 self._login = self._logins() or str(error)
-            seen = failed(str(error), _REMEDIES.get(error.code), spoiled=True, code=error.code)
+            seen = failed(str(error), REMEDIES.get(error.code), spoiled=True, code=error.code)
         if seen.spoiled and name != "shutdown":
             await self.subject.stop()
         return seen

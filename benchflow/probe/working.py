@@ -7,6 +7,7 @@ import anyio
 
 from benchflow.contracts import PermissionConfig, PromptResult, ScorerContext
 from benchflow.probe.opening import NO_CALL, ROUTE_IT, TALK
+from benchflow.probe.remedies import REMEDIES, TOO_SLOW
 from benchflow.probe.seen import Seen, failed, odd, passed
 from benchflow.probe.subject import Subject, described
 from benchflow.scenario import Solution, WriteStep
@@ -31,7 +32,7 @@ async def scenario(subject: Subject) -> Seen:
     facts = {**described(subject.exchanges[before:]), "stop_reason": results[-1].stop_reason}
     for result in results:
         if result.completion_reason != "stop":
-            return failed(_ending(result), **facts)
+            return failed(_ending(result), _remedy(result), **facts)
     if not facts["main"] and settings.equipment.manifest.api_protocol is not None:
         return failed(NO_CALL, ROUTE_IT, **facts)
     assert subject.workspace is not None
@@ -61,7 +62,7 @@ async def second_prompt(subject: Subject) -> Seen:
     result = await subject.prompt(TALK)
     facts = {**described(subject.exchanges[before:]), "stop_reason": result.stop_reason}
     if result.completion_reason != "stop":
-        return failed(_ending(result), **facts)
+        return failed(_ending(result), _remedy(result), **facts)
     if not facts["main"] and _is_routed(subject):
         return odd("ended a second prompt without a model call", "It ends a second prompt without asking.", **facts)
     return passed("took a second prompt in the same session", **facts)
@@ -183,6 +184,10 @@ def _ending(result: PromptResult) -> str:
         used = result.limit.used if result.limit else math.nan
         return f"did not end its turn in {used:g} s"
     return result.error or f"ended with {result.completion_reason}"
+
+
+def _remedy(result: PromptResult) -> str | None:
+    return REMEDIES.get(result.error_code) if result.error_code else TOO_SLOW
 
 
 def _ms_since(begun: float) -> float:

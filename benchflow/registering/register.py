@@ -36,6 +36,9 @@ SCENARIO = "fix-failing-test"
 """The one that the oracle plays: it reads, writes and runs."""
 
 
+PROMPT_S = 60.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
     """How an agent is to be measured, and who is told of it."""
@@ -44,7 +47,8 @@ class Measuring:
     environ: Mapping[str, str]
     sandbox: Wish = "auto"
     network: Network = "gateway"
-    timeout_s: float = 60.0
+    timeout_s: float | None = None
+    """For each request to the agent; None: what its manifest says for the handshake, and `PROMPT_S` for a prompt."""
     reinstall: bool = False
     on_begin: Callable[[StepName], None]
     on_step: Callable[[Step], None]
@@ -101,7 +105,7 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
         gateway = await stack.enter_async_context(Gateway(upstream, clock=clock, redactor=redactor))
         scratch = _scratch(how.home, stack)
         equipment = Equipment(
-            manifest=manifest,
+            manifest=_hurried(manifest, how.timeout_s),
             install=install,
             sandbox=sandbox,
             gateway=gateway,
@@ -120,7 +124,7 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
             model=manifest.default_model or PLAYED_MODEL,
             scratch=scratch,
             logs=fresh_logs(how.home, manifest),
-            timeout_s=how.timeout_s,
+            timeout_s=how.timeout_s or PROMPT_S,
         )
         return await probe(settings, on_begin=how.on_begin, on_step=how.on_step)
 
@@ -138,6 +142,14 @@ async def register(target: Target, how: Measuring, *, keep: bool = True, in_plac
         place.parent.mkdir(parents=True, exist_ok=True)
         write_evidence(place, evidence)
     return Registered(manifest=manifest, evidence=evidence, evidence_path=place, logs=probe_logs(how.home, manifest))
+
+
+def _hurried(manifest: Manifest, timeout_s: float | None) -> Manifest:
+    """Let the user's patience be the handshake's as well."""
+    if timeout_s is None:
+        return manifest
+    client = manifest.client.model_copy(update={"handshake_timeout_s": timeout_s})
+    return manifest.model_copy(update={"client": client})
 
 
 def probe_logs(home: Home, manifest: Manifest) -> Path:

@@ -34,7 +34,7 @@ class RegisterRequest:
     in_place: bool = False
     network: Network = "gateway"
     sandbox: SandboxWish = "auto"
-    timeout_s: float = 60.0
+    timeout_s: float | None = None
     reinstall: bool = False
     at_once: int = 2
 
