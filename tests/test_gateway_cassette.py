@@ -351,12 +351,12 @@ async def test_trial_that_was_not_recorded_at_all_is_said_so(tmp_path: Path) -> 
 
 
 def test_long_texts_are_shown_by_their_words() -> None:
-    old = "Find out why the tests fail and fix them, and then tell me what was wrong with it.\nThen stop, please."
+    old = "Read it. Find out why the tests fail and fix them, and then tell me what was wrong.\nThen stop, please."
     new = old.replace("fix them", "fix it").replace("stop", "go home")
 
     assert word_difference(old, new) == (
-        "… why the tests fail and fix [-them,-]{+it,+} and then tell me what was wrong with it.⏎ Then [-stop,-]"
-        "{+go home,+} please."
+        "… Find out why the tests fail and fix [-them-]{+it+}, and then tell me what was wrong.⏎ Then [-stop-]"
+        "{+go home+}, please."
     )
 
 

@@ -15,7 +15,7 @@ from benchflow.gateway.exchanges import read_exchanges
 
 TIMES = ("run_id", "started_at", "completed_at", "timing", "session_id", "ms", "exchange")
 """What differs between any two runs; an exchange is named after its trial."""
-CONDITIONS = ("trial", "upstream", "isolation")
+CONDITIONS = ("trial", "upstream", "isolation", "network", "hosts_looked_up")
 """What differs between a run and its replay, perhaps in another sandbox."""
 
 STEPS = """

@@ -18,6 +18,7 @@ from benchflow.redact import Redactor
 
 KEYS = frozenset({"key", "api_key", "access_token"})
 """Parameters of a query in which clients send their key."""
+_MEMORY = "neutral side"
 
 
 def neutral_request(request: RawRequest, context: TrialContext, redactor: Redactor) -> dict[str, Any]:
@@ -27,13 +28,18 @@ def neutral_request(request: RawRequest, context: TrialContext, redactor: Redact
 
 def side_of(context: TrialContext) -> Side:
     """Return what is this trial's own."""
-    return Side(
-        places=places_of(context),
-        model=context.model,
-        port=context.port,
-        prompts=tuple(context.prompts),
-        day=datetime.now(UTC).date(),
-    )
+    today = datetime.now(UTC).date()
+    side: Side | None = context.memory.get(_MEMORY)
+    if side is None or side.day != today:
+        side = Side(
+            places=places_of(context),
+            model=context.model,
+            port=context.port,
+            prompts=tuple(context.prompts),
+            day=today,
+        )
+        context.memory[_MEMORY] = side
+    return side
 
 
 def places_of(context: TrialContext) -> Places:

@@ -12,13 +12,16 @@ MISSING = object()
 """Stands for what one of the two values does not have."""
 LONG = 60
 """Characters from which on two texts are shown by their differing words."""
-AROUND = 6
-"""Words shown on either side of one that differs."""
+AROUND = 8
+"""Words and marks shown on either side of one that differs."""
 SHOWN = 160
 """Characters of a value that are shown."""
 LINE_END = "⏎ "
 """Stands for the end of a line where a text is shown on one."""
-_WORDS = re.compile(r"\s+|[^\s]+")
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+MANY = 2_000
+"""Words from which on texts are compared by their lines, to be quick."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,16 +76,26 @@ def fingerprints(items: Sequence[Any]) -> list[bytes]:
 
 def word_difference(recorded: str, asked: str) -> str:
     """Show two texts as one: `… read the [-tests-]{+docs+} and …`, with a few words around what differs."""
-    old, new = _WORDS.findall(recorded), _WORDS.findall(asked)
-    parts = []
-    codes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    for number, (tag, start, end, other_start, other_end) in enumerate(codes):
+    head, (old, new), tail = _trimmed(_WORDS.findall(recorded), _WORDS.findall(asked))
+    if len(old) + len(new) > MANY:
+        old, new = _LINES.findall("".join(old)), _LINES.findall("".join(new))
+    parts = [_around(head, first=True, last=False)] if head else []
+    for tag, start, end, other_start, other_end in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
         if tag == "equal":
-            parts.append(_around(old[start:end], first=number == 0, last=number == len(codes) - 1))
+            parts.append(_around(old[start:end], first=False, last=False))
             continue
         gone, come = "".join(old[start:end]), "".join(new[other_start:other_end])
         parts.append((f"[-{_cut(gone)}-]" if gone else "") + (f"{{+{_cut(come)}+}}" if come else ""))
+    parts += [_around(tail, first=False, last=True)] if tail else []
     return "".join(parts).replace("\n", LINE_END)
+
+
+def _trimmed(old: list[str], new: list[str]) -> tuple[list[str], tuple[list[str], list[str]], list[str]]:
+    """Split off what both begin and end with."""
+    shorter = min(len(old), len(new))
+    start = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    end = next((at for at in range(shorter - start) if old[-1 - at] != new[-1 - at]), shorter - start)
+    return old[:start], (old[start : len(old) - end], new[start : len(new) - end]), old[len(old) - end :]
 
 
 def _around(words: list[str], *, first: bool, last: bool) -> str:

@@ -31,6 +31,8 @@ class Side:
     prompts: tuple[str, ...] = ()
     day: date | None = None
     """The day on which it ran, in UTC; None: no date is its own."""
+    memo: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What became of long texts, by rule and text: a conversation says them again with each request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +62,15 @@ def neutralize(value: Any, side: Side, without: Collection[str] = ()) -> Neutral
 
 def paths(value: Any, side: Side) -> tuple[Any, int]:
     """Working directory, HOME and the folder for temporary files, at the boundary of a path."""
-    return _texts(value, side.places.neutral)
+    return _texts(value, _remembered(side, "paths", side.places.neutral))
 
 
 def dates(value: Any, side: Side) -> tuple[Any, int]:
     """The side's own day, the one before and the one after it, with the time of day where one stands beside it."""
     day = side.day
-    return _texts(value, lambda text: replace_dates(text, day, word("date"))) if day else (value, 0)
+    if day is None:
+        return value, 0
+    return _texts(value, _remembered(side, "dates", lambda text: replace_dates(text, day, word("date"))))
 
 
 _PORT = re.compile(r"(?<![\w.⟧])(127\.0\.0\.1|localhost|0\.0\.0\.0|\[::1\]):(\d{1,5})(?![\w⟦])")
@@ -76,7 +80,11 @@ EPHEMERAL = range(32_768, 65_536)
 
 def ports(value: Any, side: Side) -> tuple[Any, int]:
     """Ports of the loopback: the side's own, and such as the system gave out."""
-    return _texts(value, lambda text: _sub_own(_PORT, text, lambda match: _neutral_port(match, side.port)))
+
+    def change(text: str) -> tuple[str, int]:
+        return _sub_own(_PORT, text, lambda match: _neutral_port(match, side.port))
+
+    return _texts(value, _remembered(side, "ports", change))
 
 
 def _neutral_port(match: re.Match[str], own: int | None) -> str | None:
@@ -91,6 +99,8 @@ _ID = re.compile(
     r"|[0-7][0-9A-HJKMNP-TV-Z]{25}"
     r"|(?:ses|sess|session|msg|message|prt|part|req|request|thread|conv|turn|prompt|call|task|user)[_-]"
     r"(?=[0-9A-Za-z]*\d[0-9A-Za-z]*\d)[0-9A-Za-z]{16,}"
+    r"|(?<=_id\":\")[0-9a-f]{32,64}"
+    r"|(?<=Chunk ID: )[0-9a-f]{6}"
     r"|(?<=⟦tmp⟧/)tmp(?:\.[0-9A-Za-z]{10}|[0-9a-z_]{8})"
     r")(?![0-9A-Za-z⟦])"
 )
@@ -105,7 +115,8 @@ def ids(value: Any, side: Side) -> tuple[Any, int]:
     def number(match: re.Match[str]) -> str:
         return numbers.setdefault(match[0], word(f"id {len(numbers) + 1}"))
 
-    return _texts(value, lambda text: _ID.subn(number, text))
+    has_any = _remembered(side, "ids", lambda text: ("", 1 if _ID.search(text) else 0))
+    return _texts(value, lambda text: _ID.subn(number, text) if has_any(text)[1] else (text, 0))
 
 
 def model(value: Any, side: Side) -> tuple[Any, int]:
@@ -151,7 +162,11 @@ _WRITTEN = re.compile(
 def byte_counts(value: Any, side: Side) -> tuple[Any, int]:
     """How much a tool says that it wrote: what it wrote may have the side's paths in it."""
     mark = word("count")
-    return _results(value, lambda text: _WRITTEN.subn(lambda match: (match["before"] or "") + mark, text))
+
+    def change(text: str) -> tuple[str, int]:
+        return _WRITTEN.subn(lambda match: (match["before"] or "") + mark, text)
+
+    return _results(value, _remembered(side, "byte_counts", change))
 
 
 _TIMED = re.compile(
@@ -162,7 +177,11 @@ _TIMED = re.compile(
 
 def durations(value: Any, side: Side) -> tuple[Any, int]:
     """How long something took, as the results of tools say: `Ran 4 tests in 0.003s`."""
-    return _results(value, lambda text: _TIMED.subn(lambda match: match["before"] + word("duration"), text))
+
+    def change(text: str) -> tuple[str, int]:
+        return _TIMED.subn(lambda match: match["before"] + word("duration"), text)
+
+    return _results(value, _remembered(side, "durations", change))
 
 
 _PROCESS = re.compile(r"(?i)(?<![\w⟧])(?P<before>(?:pid|pgid|process(?: group)?(?: id)?)s?:\s{0,2})\d+(?![\w⟦])")
@@ -170,7 +189,11 @@ _PROCESS = re.compile(r"(?i)(?<![\w⟧])(?P<before>(?:pid|pgid|process(?: group)
 
 def process_ids(value: Any, side: Side) -> tuple[Any, int]:
     """Numbers of processes, as the results of tools say: `PGID: 4711`."""
-    return _results(value, lambda text: _PROCESS.subn(lambda match: match["before"] + word("process"), text))
+
+    def change(text: str) -> tuple[str, int]:
+        return _PROCESS.subn(lambda match: match["before"] + word("process"), text)
+
+    return _results(value, _remembered(side, "process_ids", change))
 
 
 RULES: Mapping[str, Rule] = {
@@ -189,6 +212,22 @@ RULES: Mapping[str, Rule] = {
     )
 }
 """By name, in the order in which they are applied."""
+
+
+LONG = 200
+"""Characters from which on it is worth while to remember what became of a text."""
+
+
+def _remembered(side: Side, rule: str, change: Change) -> Change:
+    def remember(text: str) -> tuple[str, int]:
+        if len(text) < LONG:
+            return change(text)
+        found = side.memo.get((rule, text))
+        if found is None:
+            found = side.memo[rule, text] = change(text)
+        return found
+
+    return remember
 
 
 def _texts(value: Any, change: Change) -> tuple[Any, int]:

@@ -32,9 +32,14 @@ _FORMS = tuple(
     )
 )
 
+_LONG_UTC = re.compile(r"(?<![\w/])Etc/UTC(?![\w/+-])")
+
 
 def replace_dates(text: str, day: date, mark: str) -> tuple[str, int]:
-    """Put the mark where a date stands that is `day` or next to it; return how often that was, too."""
+    """Put the mark where a date stands that is `day` or next to it; return how often that was, too.
+
+    The two names of the time zone UTC, of which a machine has one or the other, become one.
+    """
     count = 0
 
     def put(match: re.Match[str]) -> str:
@@ -46,7 +51,8 @@ def replace_dates(text: str, day: date, mark: str) -> tuple[str, int]:
 
     for form in _FORMS:
         text = form.sub(put, text)
-    return text, count
+    text, zones = _LONG_UTC.subn("UTC", text)
+    return text, count + zones
 
 
 def _is_near(parts: dict[str, str | None], day: date) -> bool:

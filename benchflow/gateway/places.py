@@ -4,6 +4,7 @@ Two trials never share these folders, so whatever is compared or recorded names 
 """
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ OPEN, CLOSE = "⟦", "⟧"
 """Stand around every neutral word: brackets that texts hardly ever have of their own."""
 _ESCAPED = "⟦(⟧"
 """Stands for an opening bracket that a text has of its own."""
+_FOLDERS = ("workspace", "home", "tmp")
 _WORD = re.compile(r"⟦([a-z ]+|\()⟧")
 
 BEFORE = r"(?:(?<![\w.~+%⟧/-])|(?<=file://)|(?<=\\[nrt])|(?<=\s-[A-Za-z]))"
@@ -37,15 +39,17 @@ class Places:
     @cached_property
     def by_name(self) -> Mapping[str, str]:
         """What each neutral word stands for here; agents also name things after the workspace's path."""
-        found = {"workspace": self.workspace, "home": self.home, "tmp": self.tmp}
-        if len(self.workspace) > 1:
+        found = {name: path for name, path in vars(self).items() if name in _FOLDERS and len(path) > 1}
+        if "workspace" in found:
+            for name in [name for name in found if name != "workspace"]:
+                found[f"{name} from workspace"] = posixpath.relpath(found[name], self.workspace)
             found["workspace slug"] = re.sub(r"[^A-Za-z0-9]", "-", self.workspace)
             found["workspace digest"] = hashlib.sha256(self.workspace.encode()).hexdigest()
-        return {name: path for name, path in found.items() if len(path) > 1}
+        return found
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        paths = [path for name, path in self.by_name.items() if " " not in name]
+        paths = [path for name, path in self.by_name.items() if name not in ("workspace slug", "workspace digest")]
         parts = [f"{BEFORE}(?:{_any_of(paths)}){AFTER}"] if paths else []
         if slug := self.by_name.get("workspace slug"):
             parts.append(rf"(?<=/){re.escape(slug)}(?![\w-])")
