@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, StrictBool, field_validator
 
 from benchflow.errors import InputError
 from benchflow.installing.versions import Constraint
+from benchflow.manifests.backend import Backend
 from benchflow.manifests.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.model import StrictModel, parse, suggest, wrong
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
@@ -158,6 +159,8 @@ class ManifestFields(StrictModel):
     """Names that `name:variant` may choose; the agent reads the choice in `BENCHFLOW_AGENT_VARIANT`."""
     programs: Annotated[tuple[Path, ...], Since(2)] = ()
     """Executables and files of this machine that `launch_cmd` needs as they are: absolute paths."""
+    backend: Annotated[Backend | None, Since(2)] = None
+    """A backend of the agent's own; None: it has none, or it is not known."""
 
 
 class Manifest(ManifestFields):
@@ -212,7 +215,7 @@ class Manifest(ManifestFields):
         """What its tier depends on beside evidence."""
         return Declared(
             routed=self.api_protocol is not None,
-            backend=False,
+            backend=self.backend is not None,
             maintained=self.origin == BUILT_IN and self.maintained_by == "benchflow",
         )
 

@@ -50,6 +50,14 @@ def command(
     strict_model: Annotated[
         bool, typer.Option("--strict-model", help="Refuse main requests for another model, instead of rewriting them.")
     ] = False,
+    own_backend: Annotated[
+        bool,
+        typer.Option(
+            "--own-backend",
+            help="Run the agent on the backend of its own that its manifest declares: ACP log only, no exchanges, "
+            "its model not enforced, and of the network the declared hosts alone.",
+        ),
+    ] = False,
     require_capture: Annotated[
         bool | None,
         typer.Option(
@@ -122,6 +130,7 @@ def command(
         model=model,
         upstream=upstream,
         strict_model=strict_model,
+        own_backend=own_backend,
         require_capture=require_capture,
         record=record,
         replay=replay,

@@ -9,9 +9,11 @@ from pathlib import Path
 from benchflow.clock import Clock
 from benchflow.contracts import CreateSessionParams
 from benchflow.gateway.gateway import Gateway
+from benchflow.hosting.backend import OwnBackend
 from benchflow.hosting.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.install import Install
 from benchflow.manifest import Manifest
+from benchflow.network.border import border_sockets, proxy_environment
 from benchflow.redact import Redactor
 from benchflow.sandbox.interface import Folders, LaunchSpec, Network, Sandbox
 
@@ -38,14 +40,17 @@ class Equipment:
     provider_name: str
     """What stands before the model's name, for agents that want it there."""
     network: Network = "gateway"
+    """`hosts` where it runs on its own backend, `open` where the user wants that."""
     require_capture: bool = True
+    backend: OwnBackend | None = None
+    """It runs on its own backend, whose manifest `manifest` then is; None: through the gateway."""
 
 
 def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
     """Make the agent's HOME and TMPDIR beside its workspace, and return how it is started in them.
 
-    The one socket of the spec is where the gateway is to serve. Raises InputError where the manifest names what is not
-    there.
+    The first socket of the spec is where the gateway is to serve, the others are the border's. Raises InputError where
+    the manifest names what is not there.
     """
     base = params.workspace.path.parent
     folders = Folders(workspace=params.workspace.path, home=base / "home", tmp=base / "tmp")
@@ -66,15 +71,22 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
         python=sys.executable,
     )
     variables = canonical_variables(kit.manifest, values)
+    if kit.backend:
+        variables = kit.backend.variables(variables)
     write_home(kit.manifest, variables, folders.home)
+    if kit.backend:
+        kit.backend.copy_files(folders.home)
+    border = border_sockets(kit.sandbox, kit.network)
     toolchain = params.toolchain
     entries = toolchain.agent_path(kit.install.path_entries) if toolchain else kit.install.path_entries
+    path = ":".join(entries)
+    env = agent_environment(kit.manifest, variables, path=path, tmp=inside.tmp, environ=kit.environ)
     return LaunchSpec(
         argv=launch_argv(kit.manifest, variables),
-        env=agent_environment(kit.manifest, variables, path=":".join(entries), tmp=inside.tmp, environ=kit.environ),
+        env={**env, **proxy_environment(border, kit.backend.hosts if kit.backend else ())},
         folders=folders,
         binds=(*kit.install.binds, *(toolchain.binds if toolchain else ())),
         covers=kit.covers,
         network=kit.network,
-        sockets=(socket,),
+        sockets=(socket, *border),
     )

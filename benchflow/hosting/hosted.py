@@ -24,15 +24,18 @@ from benchflow.errors import TrialError
 from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
-from benchflow.hosting import metering
+from benchflow.hosting.acp_usage import AcpUsage
 from benchflow.hosting.broadcast import Broadcast
 from benchflow.hosting.equipment import Equipment, launch_spec
+from benchflow.hosting.facts import session_facts
 from benchflow.hosting.results import prompt_result, time_limit
 from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
+from benchflow.network.border import Border
 from benchflow.outcome import exchange_fault
 from benchflow.redact import REDACTIONS
 from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
+from benchflow.sandbox.loopback import close_reserved
 from benchflow.session.agentinfo import AgentInfo, SessionInfo
 from benchflow.session.background import Background
 from benchflow.session.files import WorkspaceFiles
@@ -71,6 +74,13 @@ class HostedSession:
         self._process: SandboxedProcess | None = None
         self._tap: Tap | None = None
         self._client: AcpClient | None = None
+        self._border = Border(
+            equipment.sandbox.isolation,
+            equipment.network,
+            equipment.backend.hosts if equipment.backend else (),
+            equipment.environ,
+        )
+        self._usage = AcpUsage()
         self._agent_version: str | None = None
         self._model_choice: dict[str, Any] = {}
 
@@ -108,6 +118,11 @@ class HostedSession:
         return self._tap
 
     @property
+    def border(self) -> Border:
+        """What it may reach of the network beside the gateway, and what it tried."""
+        return self._border
+
+    @property
     def workspace(self) -> Workspace:
         """What the agent works in."""
         return self._params.workspace
@@ -129,9 +144,11 @@ class HostedSession:
         try:
             outcome = await self._client.prompt([text], timeout_s, CANCEL_GRACE_S, self._agent_time)
         except TrialError as error:
+            self._usage.prompt_ended(None)
             return self._result(begun, error=error)
         finally:
             self._tap.prompt_answered()
+        self._usage.prompt_ended(outcome.usage)
         return self._result(begun, stop_reason=outcome.stop_reason, waited_s=outcome.waited_s)
 
     def ask_to_cancel(self) -> None:
@@ -148,11 +165,14 @@ class HostedSession:
         """End the agent and all that it started; then take what is on its way to the logs. May be called again."""
         if self._process is not None:
             await self._process.stop(STOP_GRACE_S)
+        elif self._spec is not None:
+            close_reserved(self._spec)
         if self._client is not None:
             await self._client.__aexit__(None, None, None)
             self._client = None
         if self._tap is not None:
             await self._tap.close()
+        await self._border.aclose()
         await self._tasks.settle(DRAIN_S)
         await self._broadcast.aclose()
         self._stderr.close()
@@ -162,23 +182,14 @@ class HostedSession:
 
     def facts(self) -> SessionFacts:
         """Return what was measured so far."""
-        exchanges = self._exchanges
-        return SessionFacts(
+        return session_facts(
+            self._exchanges,
             agent_version=self._agent_version,
-            model_served=metering.model_served(exchanges),
             isolation=self._equipment.sandbox.isolation,
-            tokens=metering.total_tokens(exchanges),
-            cost=metering.total_cost(exchanges),
-            exchanges=metering.count(exchanges),
-            segments={**self._watch.segments, "model": metering.model_ms(exchanges)},
+            segments=self._watch.segments,
             fault=self._fault(),
-            extensions={
-                "by_role": metering.by_role(exchanges),
-                "model": self._model_choice,
-                **metering.handling(exchanges),
-                **metering.asides(exchanges),
-                **self._redactions(),
-            },
+            usage=self._usage if self._equipment.backend else None,
+            extensions={"model": self._model_choice, **self._border.facts(), **self._redactions()},
         )
 
     def _redactions(self) -> dict[str, dict[str, int]]:
@@ -193,6 +204,8 @@ class HostedSession:
             self._process = process = await kit.sandbox.start(spec)
         if process.stderr is not None:
             self._tasks.start(self._stderr.drain(process.stderr))
+        gateway_socket, *border_sockets = process.sockets
+        await self._border.serve(border_sockets)
         context = TrialContext(
             trial=params.trial,
             attempt=params.attempt,
@@ -207,7 +220,7 @@ class HostedSession:
             port=spec.sockets[0].port,
         )
         self._tap = await kit.gateway.attach(
-            process.sockets[0],
+            gateway_socket,
             context,
             folder=params.folder,
             quirks=kit.manifest.quirks,
@@ -250,10 +263,10 @@ class HostedSession:
         return opened
 
     async def choose_model(self) -> ModelChoice | None:
-        """Choose the model where the agent offers that. None: its manifest says that it does not."""
+        """Choose the model where the agent offers that. None: it is not to be chosen."""
         kit = self._equipment
         assert self._client is not None
-        if not kit.manifest.supports_acp_set_model:
+        if not kit.manifest.supports_acp_set_model or (kit.backend and not kit.backend.model):
             return None
         form, model = kit.manifest.acp_model_format, self._params.model
         with self._watch.timed("handshake"):
@@ -281,7 +294,9 @@ class HostedSession:
 
     def _saw(self, kind: EventType, data: dict[str, Any], stamp: Stamp) -> None:
         """Take an event of the ACP session."""
-        if kind == "agent_message":
+        if kind == "usage":
+            self._usage.updated(data)
+        elif kind == "agent_message":
             self._texts.append(str(data.get("text", "")))
         self._broadcast.send(kind, "acp", data, stamp)
 

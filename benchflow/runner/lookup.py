@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchflow.contracts import Limits
 from benchflow.gateway.prices import find_own_prices
-from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams import GENERIC_PROVIDER, OpenedUpstream, open_upstream
+from benchflow.hosting.backend import OWN_BACKEND, OWN_CHOICE, NoUpstream, OwnBackend, read_backend, require_gateway
 from benchflow.hosting.launch import required_values
 from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
@@ -35,10 +36,14 @@ class Job:
     secrets: Sequence[str]
     """What must not be in any file of the run."""
     prices: "OwnPrices | None" = None
+    backend: OwnBackend | None = None
+    """The agent's own, on which it runs; None: through the gateway."""
 
     @property
     def require_capture(self) -> bool:
         """Whether a trial without a captured exchange is an error."""
+        if self.backend:
+            return False
         asked = self.request.require_capture
         return self.agent.api_protocol is not None if asked is None else asked
 
@@ -62,6 +67,7 @@ class Job:
             scenario=scenario,
             limits=scenario.budget if timeout_s is None else Limits(timeout_s=timeout_s),
             sandbox=isolation,
+            own_backend=self.backend is not None,
         )
 
 
@@ -69,13 +75,15 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
     """Find the agent, the scenarios and the upstream. Raises InputError for whatever is not there or not right."""
     agent = _find_agent(request, environ)
     scenarios = find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude)
-    own = list(required_values(agent, environ).values())
-    if request.replay:
-        from benchflow.runner.tape import open_replay
-
-        upstream = open_replay(request.replay, agent, scenarios, request.repetitions, own)
+    backend = read_backend(agent, environ, model=request.model) if request.own_backend else None
+    if backend is None:
+        require_gateway(agent)
+    own = list(required_values(backend.manifest if backend else agent, environ).values())
+    if backend:
+        own += backend.secrets()
+        upstream = _no_upstream(backend)
     else:
-        upstream = open_upstream(request.upstream, request.model, environ, default_model=agent.default_model)
+        upstream = _open_upstream(request, agent, scenarios, environ, own)
     if request.record:
         from benchflow.gateway.cassette_file import refuse_existing
 
@@ -89,6 +97,28 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
         upstream=upstream,
         secrets=[*own, *upstream.secrets],
         prices=find_own_prices(request.prices, environ),
+        backend=backend,
+    )
+
+
+def _open_upstream(
+    request: RunRequest, agent: Manifest, scenarios: Sequence[Scenario], environ: Mapping[str, str], own: Sequence[str]
+) -> OpenedUpstream:
+    if request.replay:
+        from benchflow.runner.tape import open_replay
+
+        return open_replay(request.replay, agent, scenarios, request.repetitions, own)
+    return open_upstream(request.upstream, request.model, environ, default_model=agent.default_model)
+
+
+def _no_upstream(backend: OwnBackend) -> OpenedUpstream:
+    asked = f"it is asked to take the model {backend.model}" if backend.model else "it chooses its model itself"
+    return OpenedUpstream(
+        upstream=NoUpstream(),
+        model=backend.model or OWN_CHOICE,
+        label=OWN_BACKEND,
+        provider=GENERIC_PROVIDER,
+        note=f"own backend: the agent's model calls are not captured, and its model is not enforced; {asked}",
     )
 
 

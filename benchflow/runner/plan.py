@@ -29,6 +29,8 @@ class Cell:
     limits: Limits
     sandbox: str
     """The isolation that was taken."""
+    own_backend: bool = False
+    """The agent runs on its own backend; `upstream` says so."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,6 +27,8 @@ class RunRequest:
     model: str | None = None
     upstream: str | None = None
     strict_model: bool = False
+    own_backend: bool = False
+    """The agent runs on its own backend, not through the gateway."""
     require_capture: bool | None = None
     """None: where the manifest declares `api_protocol`."""
     sandbox: Literal["auto", "bubblewrap", "process"] = "auto"
@@ -51,12 +53,29 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         allowed_unscored(self.gate.max_unscored, 1)
+        if self.own_backend:
+            self._require_no_gateway()
         if self.replay and (self.model or self.upstream):
             raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
-        if self.gate.fail_under is not None and not (self.model or self.upstream or self.replay):
+        if self.gate.fail_under is not None and not (self.model or self.upstream or self.replay or self.own_backend):
             raise InputError(
                 "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
                 "name one with --model, or say --upstream oracle if that is what you want"
+            )
+
+    def _require_no_gateway(self) -> None:
+        """Refuse what only the gateway could do. Raises InputError."""
+        asked = {
+            "--upstream": self.upstream,
+            "--strict-model": self.strict_model,
+            "--require-capture": self.require_capture,
+            "--record": self.record,
+            "--replay": self.replay,
+            "--faults": self.faults,
+        }
+        if refused := [option for option, value in asked.items() if value]:
+            raise InputError(
+                f"--own-backend: none of the agent's model calls come to the gateway; leave out {', '.join(refused)}"
             )
 
     @classmethod

@@ -136,7 +136,7 @@ async def _require_upstream(job: Job) -> None:
 
 async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, redactor: Redactor, say: Say) -> Equipment:
     return Equipment(
-        manifest=job.agent,
+        manifest=job.backend.manifest if job.backend else job.agent,
         install=await _install(job, say),
         sandbox=sandbox,
         gateway=gateway,
@@ -145,6 +145,8 @@ async def _equip(job: Job, sandbox: Sandbox, gateway: Gateway, clock: Clock, red
         environ=job.environ,
         covers=(BUNDLED, *(scenario.folder for scenario in job.scenarios)),
         provider_name=job.upstream.provider,
+        network="hosts" if job.backend else "gateway",
+        backend=job.backend,
         require_capture=job.require_capture,
     )
 

@@ -39,6 +39,7 @@ from benchflow.row import ProfileRow, without_secrets
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import Trial
 from benchflow.stopwatch import Stopwatch
+from benchflow.tiers import HEIGHT
 from benchflow.workspaces.toolchain import Toolchains
 from benchflow.workspaces.workspace import Workspace
 
@@ -292,13 +293,21 @@ class Try:
             stop_reason=outcome.stop_reason,
             wrapped_up=outcome.wrapped_up,
             limit=outcome.limit,
-            tier=cell.agent.tier,
+            tier=self._tier(),
             isolation=cell.sandbox,
             error=outcome.error,
             error_code=outcome.error_code,
             benchflow_version=__version__,
             extensions=facts.extensions,
         )
+
+    def _tier(self) -> str:
+        """The agent's; on its own backend no more than `runnable`, which a prompt that it ends is the proof of."""
+        measured = self._trial.cell.agent.measurement.tier
+        if not self._trial.cell.own_backend:
+            return measured
+        ended = any(result.completion_reason == "stop" for result in self._results)
+        return "runnable" if ended or HEIGHT[measured] > HEIGHT["runnable"] else measured
 
     def _timing(self) -> TimingBreakdown:
         """Wall time of the prompts as measured; the stages around them are segments."""

@@ -34,6 +34,13 @@ def _open(kind: Literal["tcp", "udp"], port: int) -> socket.socket:
     return made
 
 
+def close_reserved(spec: LaunchSpec) -> None:
+    """Close the reserved sockets of a process that could not be started."""
+    for each in spec.sockets:
+        if each.bound:
+            each.bound.close()
+
+
 def opened(spec: LaunchSpec) -> tuple[socket.socket, ...]:
     """Return the sockets of a process that shares the host's loopback, where they must be open before it starts."""
     sockets = tuple(each.bound for each in spec.sockets if each.bound)
