@@ -61,7 +61,10 @@ class RawRequest:
 def find_header(headers: Headers, name: str) -> str | None:
     """Return the first header of that name, in whatever case; None where there is none."""
     name = name.lower()
-    return next((value for key, value in headers if key.lower() == name), None)
+    for key, value in headers:
+        if key.lower() == name:
+            return value
+    return None
 
 
 class Body(Protocol):
