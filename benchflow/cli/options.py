@@ -15,37 +15,66 @@ class SandboxWish(StrEnum):
     process = "process"
 
 
+UPSTREAM = "How the upstream is treated"
+"""Heading of the options that wrap an upstream."""
+
 Prices = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help="Your own prices, TOML; they win over the built-in list. Default: $BENCHFLOW_PRICES.",
         show_default=False,
+        rich_help_panel=UPSTREAM,
     ),
 ]
 MaxRequests = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Model requests under way at once, all together. Default: no limit."),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Model requests under way at once, all together. Default: no limit.",
+        rich_help_panel=UPSTREAM,
+    ),
 ]
 RequestsPerMinute = Annotated[
     int | None,
-    typer.Option("--rpm", min=1, metavar="N", help="Model requests a minute, all together. Default: no limit."),
+    typer.Option(
+        "--rpm",
+        min=1,
+        metavar="N",
+        help="Model requests a minute, all together. Default: no limit.",
+        rich_help_panel=UPSTREAM,
+    ),
 ]
 TokensPerMinute = Annotated[
     int | None,
-    typer.Option("--tpm", min=1, metavar="N", help="Tokens a minute, all together. Default: no limit."),
+    typer.Option(
+        "--tpm", min=1, metavar="N", help="Tokens a minute, all together. Default: no limit.", rich_help_panel=UPSTREAM
+    ),
 ]
 RetryUpstream = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Repeat a request so often that failed with 429, 5xx or no answer."),
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Repeat a request so often that failed with 429, 5xx or no answer.",
+        rich_help_panel=UPSTREAM,
+    ),
 ]
 MaxWait = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="The longest wait that the upstream can ask of a request.")
+    float,
+    typer.Option(
+        min=0,
+        metavar="SECONDS",
+        help="The longest wait that the upstream can ask of a request.",
+        rich_help_panel=UPSTREAM,
+    ),
 ]
 Faults = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|KEY=VALUE,...",
         help="Play faults on the upstream, as in 429=0.2,5xx=0.1,stall=0.05,cut=0.05,slow=0.1: shares of requests.",
+        rich_help_panel=UPSTREAM,
     ),
 ]

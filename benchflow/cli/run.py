@@ -17,6 +17,9 @@ from benchflow.cli.options import (
     TokensPerMinute,
 )
 
+WHAT, MODEL, PLACE, RESULT = "What runs", "What answers", "Where it runs", "What comes of it"
+"""Headings of the options."""
+
 
 class KeepWish(StrEnum):
     always = "always"
@@ -35,20 +38,36 @@ def command(
     ] = None,
     agent_command: Annotated[
         str | None,
-        typer.Option("--command", metavar="CMD", help="Run this unregistered ACP server instead of AGENT."),
+        typer.Option(
+            "--command", metavar="CMD", help="Run this unregistered ACP server instead of AGENT.", rich_help_panel=WHAT
+        ),
     ] = None,
-    repetitions: Annotated[int, typer.Option("-n", "--repetitions", min=1, help="How often each cell runs.")] = 1,
-    concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.")] = 1,
+    repetitions: Annotated[
+        int, typer.Option("-n", "--repetitions", min=1, help="How often each cell runs.", rich_help_panel=WHAT)
+    ] = 1,
+    concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.", rich_help_panel=WHAT)] = 1,
     model: Annotated[
         str | None,
-        typer.Option(help="The model: provider/model, or a name that --upstream URL knows. Default: the oracle plays."),
+        typer.Option(
+            help="The model: provider/model, or a name that --upstream URL knows. Default: the oracle plays.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     upstream: Annotated[
         str | None,
-        typer.Option(metavar="UPSTREAM", help="oracle, null, script:FILE, or the base URL of a compatible server."),
+        typer.Option(
+            metavar="UPSTREAM",
+            help="oracle, null, script:FILE, or the base URL of a compatible server.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
     strict_model: Annotated[
-        bool, typer.Option("--strict-model", help="Refuse main requests for another model, instead of rewriting them.")
+        bool,
+        typer.Option(
+            "--strict-model",
+            help="Refuse main requests for another model, instead of rewriting them.",
+            rich_help_panel=MODEL,
+        ),
     ] = False,
     own_backend: Annotated[
         bool,
@@ -56,6 +75,7 @@ def command(
             "--own-backend",
             help="Run the agent on the backend of its own that its manifest declares: ACP log only, no exchanges, "
             "its model not enforced, and of the network the declared hosts alone.",
+            rich_help_panel=MODEL,
         ),
     ] = False,
     require_capture: Annotated[
@@ -64,12 +84,16 @@ def command(
             "--require-capture/--no-require-capture",
             help="A trial without a captured exchange is an error. Default: where the manifest declares api_protocol.",
             show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Record all that the models answer in this new cassette.", show_default=False
+            metavar="FILE",
+            help="Record all that the models answer in this new cassette.",
+            show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     replay: Annotated[
@@ -78,6 +102,7 @@ def command(
             metavar="FILE",
             help="Answer from this cassette: no key, no network, no model. What it does not have fails the trial.",
             show_default=False,
+            rich_help_panel=MODEL,
         ),
     ] = None,
     prices: Prices = None,
@@ -87,27 +112,56 @@ def command(
     retry_upstream: RetryUpstream = 0,
     max_wait: MaxWait = 300.0,
     faults: Faults = None,
-    sandbox: Annotated[SandboxWish, typer.Option(help="How trials are isolated.")] = SandboxWish.auto,
+    sandbox: Annotated[
+        SandboxWish, typer.Option(help="How trials are isolated.", rich_help_panel=PLACE)
+    ] = SandboxWish.auto,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="Budget of each trial's prompts. Default: the scenario's."),
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Budget of each trial's prompts. Default: the scenario's.",
+            rich_help_panel=WHAT,
+        ),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only scenarios with this tag; may be repeated.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="Leave this scenario out; may be repeated.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs are stored.")] = Path("runs"),
-    keep: Annotated[KeepWish, typer.Option(help="Whose workspaces are kept.")] = KeepWish.failed,
-    reinstall: Annotated[bool, typer.Option("--reinstall", help="Install the agent anew.")] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="Only scenarios with this tag; may be repeated.", rich_help_panel=WHAT)
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave this scenario out; may be repeated.", rich_help_panel=WHAT)
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs are stored.", rich_help_panel=RESULT)] = Path(
+        "runs"
+    ),
+    keep: Annotated[
+        KeepWish, typer.Option(help="Whose workspaces are kept.", rich_help_panel=RESULT)
+    ] = KeepWish.failed,
+    reinstall: Annotated[
+        bool, typer.Option("--reinstall", help="Install the agent anew.", rich_help_panel=PLACE)
+    ] = False,
     agents_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.")
+        Path | None,
+        typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.", rich_help_panel=PLACE),
     ] = None,
     fail_under: Annotated[
         float | None,
-        typer.Option(min=0, max=1, metavar="SCORE", help="Exit 1 when the mean score of scored trials is below."),
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SCORE",
+            help="Exit 1 when the mean score of scored trials is below.",
+            rich_help_panel=RESULT,
+        ),
     ] = None,
     max_unscored: Annotated[
-        str, typer.Option(metavar="N|P%", help="Exit 3 when more trials than this could not be scored.")
+        str,
+        typer.Option(
+            metavar="N|P%", help="Exit 3 when more trials than this could not be scored.", rich_help_panel=RESULT
+        ),
     ] = "0",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.", rich_help_panel=RESULT)
+    ] = False,
 ) -> None:
     """Run an agent on scenarios: launch it, give it each task, score what it leaves behind, and print the table.
 
