@@ -1,5 +1,6 @@
 """`benchflow register`: adopt an agent, and measure its tier."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +9,19 @@ import typer
 from benchflow.cli.options import SandboxWish
 
 
+class Language(StrEnum):
+    """What a new agent can be written in."""
+
+    python = "python"
+    node = "node"
+
+
 def command(
     target: Annotated[
         str | None,
         typer.Argument(
             metavar="TARGET",
-            help="A manifest's path or folder, or an agent of the registry by its name.",
+            help="A manifest, a register.py, or the folder of one of them; or an agent of the registry by its name.",
             show_default=False,
         ),
     ] = None,
@@ -30,6 +38,17 @@ def command(
     name: Annotated[
         str | None, typer.Option(help="What the agent of --command is to be called.", show_default=False)
     ] = None,
+    scaffold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Instead: make the folder NAME with a new agent, to be changed into your own.",
+            show_default=False,
+        ),
+    ] = None,
+    language: Annotated[
+        Language, typer.Option("--lang", help="With --scaffold: what the agent is written in.")
+    ] = Language.python,
     every: Annotated[bool, typer.Option("--all", help="Measure every agent of the registry that can be run.")] = False,
     probe_only: Annotated[bool, typer.Option("--probe-only", help="Measure, and store nothing.")] = False,
     in_place: Annotated[
@@ -37,6 +56,13 @@ def command(
     ] = False,
     allow_network: Annotated[
         bool, typer.Option("--allow-network", help="Probe with the network open; the evidence says so.")
+    ] = False,
+    own_backend: Annotated[
+        bool,
+        typer.Option(
+            "--own-backend",
+            help="Probe the agent on the backend of its own that its manifest declares. Its vendor may charge for it.",
+        ),
     ] = False,
     sandbox: Annotated[SandboxWish, typer.Option(help="How the agent is isolated.")] = SandboxWish.auto,
     timeout: Annotated[
@@ -65,6 +91,9 @@ def command(
     Exit codes: 0 measured; 1 measured lower than its manifest claims; 2 something to be corrected; 3 it could not be
     measured.
     """
+    if scaffold is not None:
+        given = (target, source, agent_command, name)
+        return _make(scaffold, language, alone=not every and all(value is None for value in given))
     from benchflow.registering.run import RegisterRequest, run_every, run_one
     from benchflow.registering.target import Wish
     from benchflow.report.registering import StepLines, describe, describe_outcome, print_outcomes, print_verdict
@@ -74,7 +103,8 @@ def command(
         wish=Wish(target=target, source=source, command=agent_command, name=name, agents_dir=agents_dir),
         keep=not probe_only,
         in_place=in_place,
-        network="open" if allow_network else "gateway",
+        network="open" if allow_network else "hosts" if own_backend else "gateway",
+        own_backend=own_backend,
         sandbox=sandbox.value,
         timeout_s=timeout,
         reinstall=reinstall,
@@ -94,3 +124,15 @@ def command(
     else:
         print_verdict(open_console(), done)
     raise typer.Exit(done.exit_code)
+
+
+def _make(name: str, language: Language, *, alone: bool) -> None:
+    """Make a new agent in the current folder, and say what comes next."""
+    from benchflow.authoring.scaffold_agent import make_agent, what_now
+    from benchflow.errors import InputError
+
+    if not alone:
+        raise InputError("--scaffold makes a new agent; leave TARGET, --from, --command, --name and --all away")
+    made = make_agent(name, language.value, Path())
+    typer.echo(made)
+    typer.echo(what_now(made, language.value), err=True)

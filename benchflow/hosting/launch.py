@@ -101,8 +101,10 @@ def required_values(manifest: Manifest, environ: Mapping[str, str]) -> dict[str,
     names = [name for name in manifest.requires_env if name not in given]
     missing = [name for name in names if not environ.get(name)]
     if missing:
+        own = manifest.backend.env if manifest.backend else ()
+        field = "[backend] `env`" if set(missing) <= set(own) else "`requires_env`"
         raise InputError(
-            f"{manifest.place}: `requires_env` names {', '.join(missing)}, which "
+            f"{manifest.place}: {field} names {', '.join(missing)}, which "
             f"{'is' if len(missing) == 1 else 'are'} not set; set it in the environment that BenchFlow is started from"
         )
     return {name: environ[name] for name in names}

@@ -29,6 +29,16 @@ def names_are_seen(isolation: Isolation, network: Network) -> bool:
     return isolation == "bubblewrap" and network in ("gateway", "hosts")
 
 
+def what_was_watched(isolation: Isolation, network: Network) -> str:
+    """Say which hosts could be seen that a process tried to reach, and which could not."""
+    if network == "open":
+        return "The network was open: nothing was watched."
+    if isolation == "process":
+        seen = ", but for what it asked of its proxy" if network == "hosts" else ""
+        return f"The sandbox `process` shares the machine's network: nothing was watched{seen}."
+    return "Host names were watched; addresses that it had as numbers were not."
+
+
 def proxy_environment(sockets: Iterable[SocketSpec], hosts: Iterable[Host]) -> dict[str, str]:
     """Return the variables by which programs find the proxy, if one of the sockets is for it."""
     port = next((each.port for each in sockets if each.kind == "tcp"), None)
@@ -81,16 +91,6 @@ class Border:
         if self._proxy is not None:
             names |= {*self._proxy.passed.sorted(), *self._proxy.refused.sorted()}
         return frozenset(names)
-
-    @property
-    def note(self) -> str:
-        """What of the network was watched, and what was not."""
-        if self._network == "open":
-            return "The network was open: nothing was watched."
-        if self._isolation == "process":
-            seen = ", but for what it asked of its proxy" if self._network == "hosts" else ""
-            return f"The sandbox `process` shares the machine's network: nothing was watched{seen}."
-        return "Host names were watched; addresses that it had as numbers were not."
 
     def facts(self) -> dict[str, Any]:
         """Return what a row says of the network: what was allowed, whether that was enforced, what was tried."""

@@ -10,6 +10,7 @@ from benchflow.session.model import find_offers
 
 TALK = "Reply with one word. Do not use any tool."
 NO_CALL = "no model call reached the gateway"
+ON_ITS_OWN = "or say --own-backend: it declares a backend of its own"
 ROUTE_IT = "point its model calls at $BENCHFLOW_PROVIDER_BASE_URL, by `env_mapping`, `env` or `home_files`"
 
 
@@ -31,6 +32,10 @@ async def session(subject: Subject) -> Seen:
 
 async def model(subject: Subject) -> Seen:
     """Find out which model arrives on the wire: from the launch alone, then by ACP where it is offered."""
+    if subject.on_own_backend:
+        return passed(
+            "runs on a backend of its own: its model calls do not reach the gateway, nor is its model enforced"
+        )
     wanted, upstream = subject.settings.model, subject.settings.upstream
     upstream.take("talk")
     ways = {"launch": await _asked_for(subject, wanted)}
@@ -42,7 +47,8 @@ async def model(subject: Subject) -> Seen:
             ways[choice.how] = await _asked_for(subject, wanted)
     facts = {"wanted": wanted, "ways": ways}
     if NO_CALL in ways.values():
-        return failed(NO_CALL, ROUTE_IT, **facts)
+        own = subject.settings.equipment.manifest.backend is not None
+        return failed(NO_CALL, f"{ROUTE_IT}; {ON_ITS_OWN}" if own else ROUTE_IT, **facts)
     last = list(ways.values())[-1]
     if last != wanted:
         said = f" ({error})" if error else ""

@@ -15,6 +15,7 @@ from benchflow.errors import TrialError
 from benchflow.evidence import Captured, Evidence, Hosts, Machine, Models, Step, StepName
 from benchflow.install import Install
 from benchflow.manifest import Manifest
+from benchflow.network.border import names_are_seen, what_was_watched
 from benchflow.probe import opening, working
 from benchflow.probe.remedies import REMEDIES
 from benchflow.probe.seen import Seen, failed
@@ -186,7 +187,11 @@ class _Prober:
             models=Models(offered=tuple(value for offer in offers for value in offer.values), ways=ways),
             modes=_modes(opened),
             captured=self._captured,
-            hosts=Hosts(),
+            hosts=Hosts(
+                looked_up=tuple(sorted(subject.tried)),
+                complete=names_are_seen(kit.sandbox.isolation, settings.network),
+                note=what_was_watched(kit.sandbox.isolation, settings.network),
+            ),
             quirks=tuple(dict.fromkeys(self._quirks)),
             memory_mb=subject.memory.peak_mb if subject.memory else None,
         )

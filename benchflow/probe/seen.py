@@ -31,6 +31,11 @@ def odd(detail: str, quirk: str, **facts: Any) -> Seen:
     return Seen(verdict="odd", detail=detail, quirks=(quirk,), facts=facts)
 
 
+def not_tried(why: str) -> Seen:
+    """It could not be tried, for a reason that is no fault of the agent's."""
+    return Seen(verdict="skipped", detail=f"could not be tried: {why}")
+
+
 def failed(detail: str, remedy: str | None = None, *, spoiled: bool = False, **facts: Any) -> Seen:
     """It does not do it."""
     return Seen(verdict="fail", detail=detail, remedy=remedy, facts=facts, spoiled=spoiled)

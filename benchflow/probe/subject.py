@@ -57,9 +57,16 @@ class Subject:
         self.workspace: Workspace | None = None
         self.played = False
         """The scenario was played in the open session."""
+        self.tried: set[str] = set()
+        """Hosts that it tried to reach in sessions that were stopped."""
         self._tasks = tasks
         self._watching: anyio.CancelScope | None = None
         self._opened = 0
+
+    @property
+    def on_own_backend(self) -> bool:
+        """It runs on a backend of its own, and asks nothing of the gateway."""
+        return self.settings.equipment.backend is not None
 
     @property
     def exchanges(self) -> Sequence[Exchange]:
@@ -142,6 +149,7 @@ class Subject:
         if session is not None:
             with anyio.CancelScope(shield=True):
                 await session.stop()
+            self.tried |= session.border.tried
 
     def frames(self, method: str) -> Iterator[Any]:
         """Yield the params of the agent's messages of this method in the open session."""

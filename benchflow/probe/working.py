@@ -8,7 +8,7 @@ import anyio
 from benchflow.contracts import PermissionConfig, PromptResult, ScorerContext
 from benchflow.probe.opening import NO_CALL, ROUTE_IT, TALK
 from benchflow.probe.remedies import REMEDIES, TOO_SLOW
-from benchflow.probe.seen import Seen, failed, odd, passed
+from benchflow.probe.seen import Seen, failed, not_tried, odd, passed
 from benchflow.probe.subject import Subject, described
 from benchflow.scenario import Solution, WriteStep
 from benchflow.scorers.checks import ChecksScorer
@@ -19,6 +19,7 @@ RELEASED_GRACE_S = 2.0
 """How long it may then take once its model has answered."""
 REFUSED_S = 6.0
 """How long it may go on with a key that is refused."""
+NOT_OURS = "its model runs on a backend of its own, and cannot be played"
 DENIED = "benchflow-was-denied.txt"
 
 
@@ -33,6 +34,8 @@ async def scenario(subject: Subject) -> Seen:
     for result in results:
         if result.completion_reason != "stop":
             return failed(_ending(result), _remedy(result), **facts)
+    if subject.on_own_backend:
+        return passed(f"ended its turn with {results[-1].stop_reason}, on a backend of its own", **facts)
     if not facts["main"] and settings.equipment.manifest.api_protocol is not None:
         return failed(NO_CALL, ROUTE_IT, **facts)
     assert subject.workspace is not None
@@ -70,6 +73,8 @@ async def second_prompt(subject: Subject) -> Seen:
 
 async def cancel(subject: Subject) -> Seen:
     """Cancel a turn while the model is silent."""
+    if subject.on_own_backend:
+        return not_tried(NOT_OURS)
     upstream = subject.settings.upstream
     upstream.take("hold")
     facts: dict[str, object] = {}
@@ -106,6 +111,8 @@ async def cancel(subject: Subject) -> Seen:
 
 async def permission(subject: Subject) -> Seen:
     """Refuse whatever it asks permission for, and see whether it does it all the same."""
+    if subject.on_own_backend:
+        return not_tried(NOT_OURS)
     settings = subject.settings
     solution = settings.scenario.solution if subject.played else None
     extra = WriteStep(write=DENIED, content="This should not have been written.\n")
@@ -133,6 +140,8 @@ async def permission(subject: Subject) -> Seen:
 
 async def upstream_401(subject: Subject) -> Seen:
     """Refuse its key, and see what it makes of that."""
+    if subject.on_own_backend:
+        return not_tried(NOT_OURS)
     upstream = subject.settings.upstream
     upstream.take("refuse")
     begun = time.monotonic()

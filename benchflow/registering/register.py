@@ -14,6 +14,7 @@ from benchflow.errors import TrialError
 from benchflow.evidence import Evidence, Step, StepName, measured_by, write_evidence
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.upstreams import GENERIC_PROVIDER, PLAYED_MODEL
+from benchflow.hosting.backend import read_backend
 from benchflow.hosting.equipment import Equipment
 from benchflow.hosting.launch import required_values
 from benchflow.install import ensure_installed
@@ -47,6 +48,8 @@ class Measuring:
     environ: Mapping[str, str]
     sandbox: Wish = "auto"
     network: Network = "gateway"
+    own_backend: bool = False
+    """On the backend of its own that it declares, instead of through the gateway."""
     timeout_s: float | None = None
     """For each request to the agent; None: what its manifest says for the handshake, and `PROMPT_S` for a prompt."""
     reinstall: bool = False
@@ -82,7 +85,9 @@ class Registered:
 
 async def measure(manifest: Manifest, how: Measuring) -> Evidence:
     """Install the agent and probe it. What it fails at is in the evidence. Raises InputError."""
-    secrets = required_values(manifest, how.environ).values()
+    backend = read_backend(manifest, how.environ) if how.own_backend else None
+    hosted = backend.manifest if backend else manifest
+    secrets = [*required_values(hosted, how.environ).values(), *(backend.secrets() if backend else ())]
     begun = time.monotonic()
     how.on_begin("install")
     choice = await choose_sandbox(how.sandbox)
@@ -105,7 +110,7 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
         gateway = await stack.enter_async_context(Gateway(upstream, clock=clock, redactor=redactor))
         scratch = _scratch(how.home, stack)
         equipment = Equipment(
-            manifest=_hurried(manifest, how.timeout_s),
+            manifest=_hurried(hosted, how.timeout_s),
             install=install,
             sandbox=sandbox,
             gateway=gateway,
@@ -115,6 +120,7 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
             covers=(BUNDLED,),
             provider_name=GENERIC_PROVIDER,
             network=how.network,
+            backend=backend,
         )
         settings = ProbeSettings(
             equipment=equipment,

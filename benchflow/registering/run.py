@@ -33,6 +33,7 @@ class RegisterRequest:
     keep: bool = True
     in_place: bool = False
     network: Network = "gateway"
+    own_backend: bool = False
     sandbox: SandboxWish = "auto"
     timeout_s: float | None = None
     reinstall: bool = False
@@ -92,6 +93,7 @@ def _how(
         environ=environ,
         sandbox=request.sandbox,
         network=request.network,
+        own_backend=request.own_backend,
         timeout_s=request.timeout_s,
         reinstall=request.reinstall,
         on_begin=on_begin,

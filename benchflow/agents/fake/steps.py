@@ -79,6 +79,13 @@ def model(player: "Player", options: dict[str, Any]) -> None:
         raise TurnOver
 
 
+def fetch(player: "Player", url: str) -> None:
+    """Ask an `http://` URL of the agent's own backend, through the proxy if there is one, and say what it answers."""
+    from benchflow.agents.fake.fetch import fetch as get  # few agents have such a backend
+
+    player.say(get(url))
+
+
 def unlock(player: "Player", method: str) -> None:
     """Take the client for authenticated if it chose this method; refuse any other."""
     if player.params.get("methodId") != method:
@@ -164,6 +171,7 @@ VERBS: dict[str, Callable[["Player", Any], None]] = {
     "close": close,
     "error": error,
     "exit": exit_,
+    "fetch": fetch,
     "hang": hang,
     "kill": kill,
     "locked": locked,
