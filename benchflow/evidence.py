@@ -189,6 +189,7 @@ def measured_by(evidence: Evidence, declared: Declared, digest: str, version: st
         reason=reason,
         measured=evidence.measured[:10],
         agent_version=evidence.agent_version or evidence.declared_version,
+        where=f"{evidence.machine.system}, {evidence.machine.sandbox}",
         stale=stale,
     )
 

@@ -55,7 +55,7 @@ def unknown_keys(model: type[BaseModel], data: Mapping[str, Any], above: tuple[s
         field = model.model_fields.get(key)
         if field is None:
             yield UnknownKey(path=(*above, key), known=tuple(model.model_fields))
-        elif isinstance(value, dict) and (table := _table_model(field.annotation)):
+        elif isinstance(value, dict) and (table := table_model(field.annotation)):
             yield from unknown_keys(table, value, (*above, key))
 
 
@@ -67,10 +67,10 @@ def without(data: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
     return {**data, head: without(data[head], rest)}
 
 
-def _table_model(annotation: Any) -> type[BaseModel] | None:
+def table_model(annotation: Any) -> type[BaseModel] | None:
     """Return the model of a field that is a table, also where it may be absent."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) in (Union, UnionType):
-        return next((model for part in get_args(annotation) if (model := _table_model(part))), None)
+        return next((model for part in get_args(annotation) if (model := table_model(part))), None)
     return None

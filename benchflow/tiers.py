@@ -25,6 +25,12 @@ HEIGHT: Mapping[str, int] = {
 }
 """How much a tier promises; what was not measured promises nothing."""
 
+
+def claimed_above(claimed: ClaimedTier | None, tier: Tier) -> ClaimedTier | None:
+    """Return the claimed tier where it promises more than the tier does; None: it does not."""
+    return claimed if claimed and HEIGHT[claimed] > HEIGHT[tier] else None
+
+
 Verdict = Literal["pass", "fail", "odd", "skipped"]
 """odd: it works, in a way that its users should know of."""
 
@@ -40,6 +46,8 @@ class Measurement:
     """The day of the measurement, ISO 8601; None: never."""
     agent_version: str | None = None
     """What the agent said of itself then."""
+    where: str | None = None
+    """The system and the sandbox that it was measured in."""
     stale: str | None = None
     """Why the measurement says nothing of the agent as it is now; None: it does, or there is none."""
 

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,13 @@ from typer.testing import CliRunner, Result
 from benchflow import __version__
 from benchflow.cli.agents import app
 from benchflow.errors import InputError
-from benchflow.manifest import load_manifest
-from benchflow.registry import built_in_folder
+from benchflow.evidence import Evidence, Machine, write_evidence
+from benchflow.manifest import Manifest, load_manifest
+from benchflow.manifests.levels import Entry, FolderLevel
+from benchflow.manifests.shipped import shipped_agents
+from benchflow.registry import Registry, built_in_folder
 
+ENTRIES = sorted(built_in_folder().glob("*/entry.toml"))
 BUILT_IN = sorted(built_in_folder().glob("*/manifest.toml"))
 
 
@@ -32,8 +37,8 @@ def agents(tmp_path: Path) -> Path:
     return folder
 
 
-def run(tmp_path: Path, *arguments: str) -> Result:
-    environ = {"BENCHFLOW_HOME": str(tmp_path / "home"), "COLUMNS": "80", "NO_COLOR": "1"}
+def run(tmp_path: Path, *arguments: str, columns: int = 80) -> Result:
+    environ = {"BENCHFLOW_HOME": str(tmp_path / "home"), "COLUMNS": str(columns), "NO_COLOR": "1"}
     return CliRunner().invoke(app, list(arguments), env=environ)
 
 
@@ -44,21 +49,39 @@ def test_built_in_manifest_is_sound(path: Path) -> None:
     assert manifest.name == path.parent.name
     assert manifest.warnings == ()
     assert manifest.description
-    assert manifest.maintained_by == "benchflow"
+    assert manifest.maintained_by in ("benchflow", None)
 
 
 def test_version_of_mini_is_ours() -> None:
     assert load_manifest(built_in_folder() / "mini").version == __version__
 
 
-def test_no_agent_is_named_outside_of_the_agents_own_folders() -> None:
-    names = {path.parent.name for path in BUILT_IN} - {"mini", "fake"}
-    package = built_in_folder().parent / "benchflow"
-    files = [path for path in package.rglob("*.py") if "agents" not in path.parent.parts]
+@pytest.mark.parametrize("path", ENTRIES, ids=lambda path: path.parent.name)
+def test_built_in_entry_says_what_was_found_and_what_comes_next(path: Path) -> None:
+    entry = Registry([FolderLevel(origin="test", folder=path.parent.parent)], path).look_up(path.parent.name)
 
-    found = [(path.name, name) for path in files for name in names if f'"{name}' in path.read_text()]
+    assert isinstance(entry, Entry)
+    assert entry.name == path.parent.name
+    assert all((entry.description, entry.homepage, entry.distribution))
+    assert all(text.endswith(".") for text in (entry.reason, entry.next_step))
 
-    assert found == []
+
+def test_agents_that_entries_name_instead_can_be_run() -> None:
+    agents = {agent.name: agent for agent in shipped_agents()}
+
+    named = {agent.instead for agent in agents.values() if isinstance(agent, Entry) and agent.instead}
+
+    assert {name for name in named if not isinstance(agents.get(name), Manifest)} == set()
+
+
+def test_no_two_built_in_agents_claim_a_name() -> None:
+    claimed = Counter(name for agent in shipped_agents() for name in {agent.name, *agent.aliases})
+
+    assert {name: times for name, times in claimed.items() if times > 1} == {}
+
+
+def test_there_are_at_least_forty_agents() -> None:
+    assert len(shipped_agents()) >= 40
 
 
 def test_list_shows_every_agent_and_reports_what_cannot_be_read(tmp_path: Path, agents: Path) -> None:
@@ -84,7 +107,38 @@ def test_table_keeps_to_the_width_and_shows_no_escape(tmp_path: Path, agents: Pa
 
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
     assert "\x1b" not in result.stdout
-    assert "cannot be run: No key." in " ".join(result.stdout.split())
+    assert "No key." in result.stdout
+    assert "agents: " in result.stdout.splitlines()[-1]
+
+
+def test_table_says_where_and_when_on_a_wide_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "agents"
+    (folder / "one").mkdir(parents=True)
+    (folder / "one" / "manifest.toml").write_text(
+        'contract_version = "1.1"\nname = "one"\ninstall_cmd = "true"\nlaunch_cmd = "run"\nclaimed_tier = "wired"\n'
+    )
+    manifest = load_manifest(folder / "one")
+    machine = Machine(system="Linux x86_64", python="3.12", sandbox="process")
+    evidence = Evidence(
+        agent="one",
+        manifest_digest=manifest.digest,
+        agent_version="4.5.6",
+        benchflow_version="0",
+        measured="2026-11-05T12:00:00Z",
+        machine=machine,
+        network="gateway",
+        steps=(),
+    )
+    write_evidence(folder / "one" / "evidence.json", evidence)
+
+    fresh = run(tmp_path, "--agents-dir", str(folder), columns=120).stdout
+    with (folder / "one" / "manifest.toml").open("a") as file:
+        file.write('description = "Changed."\n')
+    stale = run(tmp_path, "--agents-dir", str(folder), columns=120).stdout
+
+    row = next(line.split() for line in fresh.splitlines() if line.startswith("one "))
+    assert row[:8] == ["one", "unmeasured", "wired", "2026-11-05", "Linux", "x86_64,", "process", "4.5.6"]
+    assert "stale: measured before" in next(line for line in stale.splitlines() if line.startswith("one "))
 
 
 def test_show_tells_how_an_agent_is_installed_and_started(tmp_path: Path, agents: Path) -> None:

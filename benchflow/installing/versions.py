@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 
 _TERM = re.compile(r"\s*(>=|<=|==|>|<)?\s*([0-9]+(?:\.[0-9]+)*)\s*(?:,|\s|$)")
+PATTERN = rf"^(?:{_TERM.pattern})+$"
+"""What a constraint looks like, as one regular expression."""
 
 
 @dataclass(frozen=True)

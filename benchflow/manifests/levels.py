@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchflow.errors import InputError
-from benchflow.manifest import Manifest, manifest_of
+from benchflow.manifest import Manifest, Text, manifest_of
 from benchflow.model import StrictModel, parse
 from benchflow.strict import parse_toml
 from benchflow.tiers import ClaimedTier, Measurement
@@ -15,14 +15,23 @@ from benchflow.tiers import ClaimedTier, Measurement
 class EntryFields(StrictModel):
     """An `entry.toml`: an agent that is known, but has no manifest."""
 
-    name: str
+    name: Text
+    """Unique id."""
+    aliases: tuple[Text, ...] = ()
+    description: str | None = None
+    version: str | None = None
+    """The version that was looked at."""
     homepage: str | None = None
+    license: str | None = None
     distribution: str | None = None
     """How its makers ship it."""
     claimed_tier: ClaimedTier
-    reason: str
-    """Why there is no manifest."""
-    next_step: str
+    reason: Text
+    """Why there is no manifest: a sentence."""
+    next_step: Text
+    """What would bring it further: a sentence."""
+    instead: Text | None = None
+    """The agent to use instead, where there is one."""
 
 
 class Entry(EntryFields):

@@ -1,5 +1,6 @@
 """`benchflow agents`: the list of agents, and one agent in full."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchflow.manifest import Manifest
 from benchflow.manifests.levels import Entry
 from benchflow.report.text import block, one_line
+from benchflow.tiers import HEIGHT, claimed_above
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +33,10 @@ def describe(agent: Manifest | Entry) -> dict[str, Any]:
         "tier": agent.measurement.tier,
         "claimed_tier": agent.claimed_tier,
         "measured": agent.measurement.measured,
+        "measured_where": agent.measurement.where,
+        "stale": agent.measurement.stale,
         "agent_version": agent.measurement.agent_version,
+        "version": agent.version,
         "homepage": agent.homepage,
         "origin": agent.origin,
         "path": str(agent.path) if agent.path else None,
@@ -40,16 +45,18 @@ def describe(agent: Manifest | Entry) -> dict[str, Any]:
         return {
             **facts,
             "runs": False,
-            "description": None,
+            "description": agent.description,
+            "aliases": agent.aliases,
             "distribution": agent.distribution,
             "reason": agent.reason,
             "next_step": agent.next_step,
+            "instead": agent.instead,
         }
     return {
         **facts,
         "runs": True,
         "description": agent.description,
-        "version": agent.version,
+        "reason": agent.measurement.reason,
         "aliases": agent.aliases,
         "variants": agent.variants,
         "api_protocol": agent.api_protocol,
@@ -70,22 +77,36 @@ def describe_whole(agent: Manifest | Entry, installed: Installed | None) -> dict
 
 
 def print_list(console: "Console", agents: Sequence[Manifest | Entry]) -> None:
-    """Print a line for each agent."""
+    """Print a line for each agent, with versions and places where there is room, and how many there are."""
     from rich import box
     from rich.table import Table
 
+    wide = console.width > 100
+    columns = ["agent", "tier", "claims", "measured", *(["where", "version"] if wide else [])]
+    rows = [_cells(agent, wide) for agent in agents]
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    room = max(20, console.width - sum(widths) - 2 * len(columns))  # a space and a divider behind each
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("agent", "tier", "claimed", "version", "what it is"):
-        table.add_column(name, overflow="fold", no_wrap=name in ("agent", "tier"))
-    for agent in agents:
-        if isinstance(agent, Entry):
-            version, about = "-", f"cannot be run: {agent.reason}"
-        else:
-            version, about = agent.version or "-", agent.description or ""
-        measured = agent.measurement.tier
-        claimed = agent.claimed_tier if agent.claimed_tier and agent.claimed_tier != measured else "-"
-        table.add_row(one_line(agent.name), measured, claimed, one_line(version), one_line(about, 200))
+    for name in (*columns, "what it is"):
+        table.add_column(name, no_wrap=True)
+    for agent, row in zip(agents, rows, strict=True):
+        table.add_row(*row, one_line(_about(agent), room))
     console.print(table)
+    counted = Counter(agent.measurement.tier for agent in agents)
+    console.print(f"{len(agents)} agents: " + ", ".join(f"{counted[tier]} {tier}" for tier in HEIGHT if counted[tier]))
+
+
+def _cells(agent: Manifest | Entry, wide: bool) -> list[str]:
+    seen = agent.measurement
+    cells = [agent.name, seen.tier, claimed_above(agent.claimed_tier, seen.tier), seen.measured]
+    cells += [seen.where, seen.agent_version or agent.version] if wide else []
+    return [one_line(cell or "-", 25) for cell in cells]
+
+
+def _about(agent: Manifest | Entry) -> str:
+    if agent.measurement.stale:
+        return f"stale: {agent.measurement.stale}"
+    return agent.description or agent.measurement.reason
 
 
 def print_one(console: "Console", agent: Manifest | Entry, installed: Installed | None) -> None:
@@ -109,11 +130,15 @@ def print_one(console: "Console", agent: Manifest | Entry, installed: Installed 
 
 def _facts(agent: Manifest | Entry, installed: Installed | None) -> dict[str, str | None]:
     measurement = agent.measurement
-    measured = f", measured {measurement.measured}" if measurement.measured else ""
-    claimed = f" (claims {agent.claimed_tier})" if agent.claimed_tier else ""
-    facts = {"tier": f"{measurement.tier}{measured}{claimed}", "homepage": agent.homepage, "from": agent.origin}
+    above = claimed_above(agent.claimed_tier, measurement.tier)
+    facts: dict[str, str | None] = {"tier": measurement.tier + (f" (claims {above})" if above else "")}
+    facts["cannot be run" if isinstance(agent, Entry) else "why"] = measurement.reason
+    if measurement.measured:
+        facts["measured"] = f"{measurement.measured} on {measurement.where}, version {measurement.agent_version}"
+    facts |= {"homepage": agent.homepage, "from": agent.origin}
     if isinstance(agent, Entry):
-        more = {"distribution": agent.distribution, "cannot be run": agent.reason, "next step": agent.next_step}
+        more = {"about": agent.description, "version": agent.version, "license": agent.license}
+        more |= {"distribution": agent.distribution, "next step": agent.next_step, "use instead": agent.instead}
         return facts | more
     runtimes = agent.runtimes.model_dump(exclude_none=True)
     return facts | {
