@@ -90,6 +90,8 @@ def test_first_request_of_the_trial_sets_no_trap_for_titles() -> None:
     [
         ((SYSTEM, user(PROMPT)), "main"),
         ((SYSTEM, user(PROMPT), SAYS, user("output: 3 files")), "main"),
+        ((SYSTEM, user(PROMPT), SAYS, Message(role="system", texts=("Ran: ls",))), "main"),
+        ((SYSTEM, user(PROMPT), SAYS), "auxiliary"),
         ((SYSTEM, user("Name this chat.")), "auxiliary"),
     ],
 )

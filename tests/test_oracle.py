@@ -25,6 +25,8 @@ SHELLS = ("bash", "Bash", "Execute", "exec_command", "execute", "run_commands", 
 WRITERS = ("create", "file_editor", "file_write", "write", "Write", "write_file", "write_text_file")
 WITHOUT_WRITER = ("cline", "codex-acp", "droid")
 """What they offer for files is patches."""
+WITHOUT_TOOLS = ("gptme",)
+"""Their tools are in the text."""
 
 SOLUTION = Solution(
     steps=(
@@ -221,6 +223,35 @@ async def test_agent_without_tools_gets_fenced_shell_blocks(tmp_path: Path) -> N
     assert_played(tmp_path)
 
 
+async def test_results_in_system_messages_are_read() -> None:
+    command = command_of(SOLUTION.steps[0], 1)
+    messages = [
+        {"role": "user", "content": PROMPT},
+        {"role": "assistant", "content": f"```bash\n{command}\n```"},
+        {"role": "system", "content": f"Ran:\n```bash\n{command}\n```\n[step 1: exit 0]"},
+    ]
+
+    response = await send(Oracle(), CONTEXT, {"model": "m", "messages": messages})
+
+    assert b"Step 2 of 4." in b"".join([chunk async for chunk in response.chunks])
+
+
+@pytest.mark.parametrize(
+    ("system", "block"),
+    [
+        ("You can run commands:\n```shell\nls\n```\nand\n```shell\npwd\n```\nnot ```bash``` ones.", "```shell\n"),
+        ("Write ```bash blocks.\n```sh\nls\n```", "```sh\n"),
+        ("You are an agent.", "```bash\n"),
+    ],
+)
+async def test_shell_blocks_are_called_what_the_agent_calls_them(system: str, block: str) -> None:
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": PROMPT}]
+
+    response = await send(Oracle(), CONTEXT, {"model": "m", "messages": messages})
+
+    assert block in json.loads(b"".join([chunk async for chunk in response.chunks]))["choices"][0]["message"]["content"]
+
+
 async def test_request_sent_twice_gets_the_same_answer(tmp_path: Path) -> None:
     agent = ToolAgent(folder=tmp_path, upstream=Oracle(), context=CONTEXT, tools={"bash": BASH})
     agent.messages.append({"role": "user", "content": PROMPT})
@@ -394,7 +425,7 @@ def test_written_file_is_exact_whatever_is_in_it(
         assert said == "[step 7: exit 0]\n"
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", sorted({*AGENTS} - {*WITHOUT_TOOLS}))
 def test_tools_of_real_agents_are_recognised(agent: str) -> None:
     request = next(recorded.request for recorded in recorded_requests(agent) if recorded.role == "main")
     shell, writer = find_shells(request.tools)[0], find_writer(request.tools, "x\n")

@@ -27,6 +27,7 @@ AGENTS = (
     "droid",
     "deepagents-acp",
     "pi-acp",
+    "gptme",
     "claude-agent-acp",
     "codex-acp",
     "gemini",

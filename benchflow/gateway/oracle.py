@@ -19,6 +19,8 @@ _DIRECTORY = re.compile(
     re.IGNORECASE,
 )
 """How agents tell their model where they work."""
+_BLOCK = re.compile(r"^\s*```(bash|shell|sh)\s*$", re.MULTILINE)
+"""How agents that read commands from the text show their model such a block."""
 
 
 class Oracle:
@@ -56,7 +58,7 @@ def _play_step(request: ModelRequest, steps: Sequence[Step], progress: Progress,
     note = f"Step {number} of {len(steps)}"
     command = command_of(step, number)
     if not request.tools:
-        return Played(answer=ModelAnswer(text=f"{note}.\n\n```bash\n{command}\n```"))
+        return Played(answer=ModelAnswer(text=f"{note}.\n\n```{shell_block(request)}\n{command}\n```"))
     shells = find_shells(request.tools)
     calls = [(shell.tool, shell.arguments(command, note, place)) for shell in shells]
     if isinstance(step, WriteStep) and (writer := find_writer(request.tools, step.content)):
@@ -80,6 +82,13 @@ def _ending(request: ModelRequest, text: str) -> Played:
 
 def _unplayable(reason: str) -> Played:
     return Played(answer=ModelAnswer(text=reason), unplayable=reason)
+
+
+def shell_block(request: ModelRequest) -> str:
+    """Return what the agent's system text calls a block of shell commands most often; `bash` if it says nothing."""
+    texts = [text for message in request.messages if message.role == "system" for text in message.texts]
+    names = [name for text in texts for name in _BLOCK.findall(text)]
+    return max(("bash", "shell", "sh"), key=names.count)
 
 
 def working_directory(request: ModelRequest, known: str) -> str:

@@ -115,7 +115,7 @@ def _outcomes(request: ModelRequest, steps: Sequence[Step]) -> Iterator[_Outcome
                 calls[use.id] = number, _ASKED.search(_joined(use.arguments)) is not None
         for result in message.tool_results:
             yield from _of_result(result, calls.get(result.call_id) or _of_own_id(result.call_id, steps))
-        if message.role == "user":
+        if message.role in ("user", "system"):
             yield from _of_marks("\n".join(message.texts))
 
 
