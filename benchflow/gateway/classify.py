@@ -85,7 +85,9 @@ def _by_last_message(request: ModelRequest, trial: TrialSoFar) -> Verdict:
             reminded = reminded or trial.tools_in_text  # it may be a tool's result
             continue
         if message.role == "assistant" and reminded:
-            said = "a text, as tool results of this agent do" if trial.tools_in_text else "a reminder of the agent's own"
+            said = (
+                "a text, as tool results of this agent do" if trial.tools_in_text else "a reminder of the agent's own"
+            )
             return Verdict("main", f"ends with {said}")
         if message.role == "assistant":
             return Verdict("auxiliary", "ends with the assistant's own text")
