@@ -1,4 +1,4 @@
-"""Where manifests are found: names, aliases, versions and paths; and `register_agent`, for agents that are code.
+"""Where agents are found: names, aliases, versions and paths; and `register_agent`, for those that are code.
 
 Nothing is ever run because of its name alone: an unknown name is an error.
 """
@@ -8,32 +8,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote
 
 from benchflow.errors import InputError
 from benchflow.machine.home import Home
-from benchflow.manifest import BUILT_IN, Manifest, load_manifest, manifest_of_code
+from benchflow.manifest import BUILT_IN, Manifest, load_manifest
+from benchflow.manifests.coded import CodeLevel, code_file, load_code, register_agent
 from benchflow.manifests.levels import Claim, Entry, FolderLevel, Level, Problem
 
-ENTRY_POINTS = "benchflow.agents"
-"""The entry point group of packages that bring agents: a module, or a callable, that calls `register_agent`."""
-
-
-class CodeLevel:
-    """The agents that were registered by code, those of installed packages included."""
-
-    def claims(self, name: str | None) -> Iterator[Claim | Problem]:
-        yield from _load_entry_points()
-        for manifest in _registered:
-            yield Claim(
-                name=manifest.name,
-                aliases=manifest.aliases,
-                version=manifest.version,
-                place=manifest.place,
-                load=lambda found=manifest: found,
-            )
-
+__all__ = ["Listing", "Registry", "built_in_folder", "is_path", "register_agent"]
 
 Found = TypeVar("Found", Manifest, Entry, Manifest | Entry)
 
@@ -76,8 +60,9 @@ class Registry:
         """
         found = self.look_up(text)
         if isinstance(found, Entry):
+            use = f" Use {found.instead} instead." if found.instead else ""
             raise InputError(
-                f"{found.name} cannot be run ({found.path}): {found.reason} The next step: {found.next_step}"
+                f"{found.name} cannot be run ({found.path}): {found.reason}{use} The next step: {found.next_step}"
             )
         return found
 
@@ -92,6 +77,14 @@ class Registry:
                 found = self._measured(claim.load())
                 return found.with_variant(variant) if variant and isinstance(found, Manifest) else found
         raise self._unknown(text, problems)
+
+    def names(self) -> set[str]:
+        """Return all names and aliases that are taken."""
+        known: set[str] = set()
+        for level in self._levels:
+            for claim in level.claims(None):
+                known.update((claim.name, *claim.aliases) if isinstance(claim, Claim) else ())
+        return known
 
     def listing(self) -> Listing:
         """Return every agent once, by name."""
@@ -141,61 +134,15 @@ class Registry:
         return None
 
     def _unknown(self, text: str, problems: list[Problem]) -> InputError:
-        known: set[str] = set()
-        for level in self._levels:
-            for claim in level.claims(None):
-                known.update((claim.name, *claim.aliases) if isinstance(claim, Claim) else ())
-        near = difflib.get_close_matches(text, sorted(known), n=3, cutoff=0.5)
+        near = difflib.get_close_matches(text, sorted(self.names()), n=3, cutoff=0.5)
         message = f"unknown agent {text!r}; "
         message += f"did you mean {' or '.join(near)}? " if near else ""
         message += "`benchflow agents` lists all of them"
-        if (Path(text) / "manifest.toml").is_file():
-            message += f"; the manifest in the folder of that name is ./{text}"
+        if (Path(text) / "manifest.toml").is_file() or code_file(Path(text)):
+            message += f"; the agent in the folder of that name is ./{text}"
         if " " in text:
             message += "; a command that is no registered agent is run with --command"
         return InputError("\n  ".join([message, *(problem.message for problem in problems)]))
-
-
-_registered: list[Manifest] = []
-_loaded: dict[str, Problem | None] = {}
-"""The entry points that were loaded, once in a process, and what became of them."""
-_origin = "code"
-
-
-def register_agent(
-    name: str,
-    install_cmd: str,
-    launch_cmd: str,
-    protocol: str = "acp",
-    *,
-    api_protocol: str | None = None,
-    env_mapping: Mapping[str, str] | None = None,
-    acp_model_format: str = "bare",
-    requires_env: Sequence[str] = (),
-    files: Mapping[str, str | Path] | None = None,
-    **fields: Any,
-) -> Manifest:
-    """Register an agent that has no manifest file. Other fields of a manifest may be given by their names.
-
-    `files` are put into the agent's folder before its install: name → text, or the path of a file to copy. Raises
-    InputError for a field that is wrong, and for a name that is taken by code already.
-    """
-    given = dict(fields)
-    given |= {"name": name, "install_cmd": install_cmd, "launch_cmd": launch_cmd, "protocol": protocol}
-    given |= {"env_mapping": dict(env_mapping or {}), "requires_env": list(requires_env)}
-    given |= {"acp_model_format": acp_model_format}
-    if api_protocol is not None:
-        given["api_protocol"] = api_protocol
-    texts = {key: value.read_text() if isinstance(value, Path) else value for key, value in (files or {}).items()}
-    manifest = manifest_of_code(given, origin=_origin, files=texts)
-    for other in _registered:
-        taken = {other.name, *other.aliases} & {manifest.name, *manifest.aliases}
-        if taken and other.digest != manifest.digest:
-            raise InputError(f"the agent name {sorted(taken)[0]!r} is claimed twice: {other.place}, {manifest.place}")
-        if taken:
-            return other
-    _registered.append(manifest)
-    return manifest
 
 
 def built_in_folder() -> Path:
@@ -204,43 +151,26 @@ def built_in_folder() -> Path:
     return package / "acp" if (package / "acp").is_dir() else package.parent / "acp"
 
 
-def _load_entry_points() -> Iterator[Problem]:
-    """Load every entry point that was not loaded yet, and yield those that failed."""
-    global _origin
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=ENTRY_POINTS):
-        key = f"{point.name} = {point.value}"
-        if key not in _loaded:
-            _loaded[key] = None
-            _origin = f"entry point {key}"
-            try:
-                if callable(loaded := point.load()):
-                    loaded()
-            except Exception as exc:  # noqa: BLE001 - foreign code: its bug must not take the other agents away
-                message = f"entry point {key}: {type(exc).__name__}: {exc}; fix or uninstall that package"
-                _loaded[key] = Problem(name=point.name, message=message)
-            finally:
-                _origin = "code"
-        if problem := _loaded[key]:
-            yield problem
-
-
 def _twice(name: str, claims: Sequence[Claim]) -> str:
     places = ", ".join(claim.place for claim in claims)
     return f"the agent name {name!r} is claimed twice: {places}; rename one, or remove its alias"
 
 
 def is_path(text: str) -> bool:
-    """Say whether an agent's text is the path of a manifest, and no name."""
-    return "/" in text or text.endswith(".toml") or text in (".", "..") or text.startswith("~")
+    """Say whether an agent's text is the path of a manifest, or of code, and no name."""
+    return "/" in text or text.endswith((".toml", ".py")) or text in (".", "..") or text.startswith("~")
 
 
 def _at_path(text: str) -> Manifest:
     path, _, variant = text.rpartition(":")
     if variant and path and not Path(text).expanduser().exists() and Path(path).expanduser().exists():
-        return load_manifest(path).with_variant(variant)
-    return load_manifest(text)
+        return _load(path).with_variant(variant)
+    return _load(text)
+
+
+def _load(path: str) -> Manifest:
+    code = code_file(Path(path).expanduser().absolute())
+    return load_code(code) if code else load_manifest(path)
 
 
 def _readings(text: str) -> Iterator[tuple[str, str | None, str | None]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from benchflow.errors import InputError
-from benchflow.manifest import CONTRACT, Manifest, load_manifest
+from benchflow.manifest import CONTRACT, Manifest, ManifestFields, load_manifest
+from benchflow.manifests.coded import code_file, load_code
 from benchflow.manifests.levels import Entry
 from benchflow.manifests.unregistered import manifest_of_command
 from benchflow.registering.public import GENERIC_ENV, manifest_text, read_entry
@@ -55,20 +56,31 @@ def find_target(wish: Wish, staging: Path, environ: Mapping[str, str] = os.envir
         raise InputError("--name goes with --command or --from; a manifest has a name of its own")
     registry = Registry.open(agents_dir=wish.agents_dir, environ=environ)
     if wish.target is not None:
-        return _named(wish.target, registry)
+        return _named(wish.target, registry, staging)
     name, text = _of_entry(wish) if wish.source is not None else _of_command(wish, environ)
     target = Target(manifest=_staged(text, staging / name), kind="made")
     refuse_collision(target.manifest, registry)
     return target
 
 
-def _named(text: str, registry: Registry) -> Target:
+def _named(text: str, registry: Registry, staging: Path) -> Target:
     if not is_path(text):
         return Target(manifest=registry.find(text), kind="known")
-    manifest = load_manifest(text)
+    code = code_file(Path(text).expanduser().absolute())
+    manifest = load_manifest(text) if code is None else load_code(code)
     _check_name(manifest.name, manifest.place)
+    if code is not None:
+        manifest = _as_data(manifest, staging / manifest.name, code)
     refuse_collision(manifest, registry)
-    return Target(manifest=manifest, kind="path")
+    return Target(manifest=manifest, kind="path" if code is None else "made")
+
+
+def _as_data(manifest: Manifest, folder: Path, code: Path) -> Manifest:
+    """Write down what code has registered, with its files, as it is to be found from now on."""
+    known = {key for key in ManifestFields.model_fields if getattr(manifest, key) is not None}
+    fields = manifest.model_dump(mode="json", include=known, exclude_defaults=True, exclude_none=True)
+    manifest.copy_into(folder)
+    return _staged(write_manifest(fields, comment=f"Made by `benchflow register` of {code.name}."), folder)
 
 
 def _of_entry(wish: Wish) -> tuple[str, str]:
@@ -106,7 +118,7 @@ def _of_command(wish: Wish, environ: Mapping[str, str]) -> tuple[str, str]:
 
 def _staged(text: str, folder: Path) -> Manifest:
     """Write a manifest that was made here, and read it as any other."""
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "manifest.toml").write_text(text)
     return load_manifest(folder, origin="user")
 

@@ -28,6 +28,8 @@ def _value(value: Any) -> str:
         if "\n" in value and "'''" not in value:
             return f"'''\n{value}'''"
         return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_entries(value)) + " }"
     if isinstance(value, Sequence):
         return "[" + ", ".join(_value(item) for item in value) + "]"
     return json.dumps(value)
