@@ -135,7 +135,8 @@ async def permission(subject: Subject) -> Seen:
         return odd("asked for no permission", "It never asks for permission.", **facts)
     if written:
         return failed("wrote a file although permission was refused", **facts)
-    return passed(f"asked {asked} times, was refused, and ended its turn with {result.stop_reason}", **facts)
+    times = "once" if asked == 1 else f"{asked} times"
+    return passed(f"asked {times}, was refused, and ended its turn with {result.stop_reason}", **facts)
 
 
 async def upstream_401(subject: Subject) -> Seen:
