@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,6 +14,8 @@ import anyio
 from benchflow import __version__
 from benchflow.errors import TrialError
 from benchflow.evidence import Captured, Evidence, Hosts, Machine, Models, Step, StepName
+from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.message import Exchange
 from benchflow.install import Install
 from benchflow.manifest import Manifest
 from benchflow.network.border import names_are_seen, what_was_watched
@@ -57,10 +60,13 @@ async def probe(settings: ProbeSettings, *, on_begin: OnBegin, on_step: OnStep) 
     return prober.evidence()
 
 
-def not_installed(manifest: Manifest, error: TrialError, *, took_ms: float, sandbox: str, network: str) -> Evidence:
-    """Return the evidence of an agent that could not be installed."""
+def not_installed(
+    manifest: Manifest, error: TrialError, *, home: Path, took_ms: float, sandbox: str, network: str
+) -> Evidence:
+    """Return the evidence of an agent that could not be installed. `home` is BenchFlow's own folder."""
+    detail = without_places(str(error), {home: "$BENCHFLOW_HOME"})
     remedy = "look at the install's log; correct `install_cmd`, or name the runtime that it needs in [runtimes]"
-    step = Step(name="install", verdict="fail", took_ms=round(took_ms, 1), detail=str(error), remedy=remedy)
+    step = Step(name="install", verdict="fail", took_ms=round(took_ms, 1), detail=detail, remedy=remedy)
     after = [_skipped(name, "install") for name, _ in STEPS]
     return Evidence(
         agent=manifest.name,
@@ -115,8 +121,11 @@ class _Prober:
                 self._captured = self._capture()
 
     def _add(self, step: Step) -> None:
-        self._steps.append(step)
+        """Keep a step and tell of it. What is kept says nothing of where on this machine the agent lives."""
         self._on_step(step)
+        settings = self.subject.settings
+        places = {settings.equipment.install.folder: "$BENCHFLOW_AGENT_DIR", settings.scratch: "$SCRATCH"}
+        self._steps.append(step.model_copy(update={"detail": without_places(step.detail, places)}))
 
     async def _see(self, name: StepName, doing: Doing) -> Seen:
         """Do one step, in a session that can be used. What the agent fails at is a verdict."""
@@ -143,7 +152,6 @@ class _Prober:
 
     def _capture(self) -> Captured:
         """Say what was captured of the scenario: the step's own facts, and what the session showed."""
-        kit = self.subject.settings.equipment
         exchanges = self.subject.exchanges
         facts = self._steps[-1].facts
         asked = sorted({exchange.model_asked for exchange in exchanges if exchange.model_asked})
@@ -153,7 +161,7 @@ class _Prober:
         if facts.get("auxiliary"):
             self._quirks.append("It makes model calls beside its work.")
         return Captured(
-            dialect=kit.manifest.api_protocol if facts.get("main") else None,
+            dialect=_dialect_of(exchanges),
             main=facts.get("main", 0),
             auxiliary=facts.get("auxiliary", 0),
             models_asked=tuple(asked),
@@ -195,6 +203,24 @@ class _Prober:
             quirks=tuple(dict.fromkeys(self._quirks)),
             memory_mb=subject.memory.peak_mb if subject.memory else None,
         )
+
+
+def without_places(text: str, places: Mapping[Path, str]) -> str:
+    """Replace folders of this machine by words; the user's own last, for others lie below it."""
+    for folder, word in {**places, Path.home(): "~"}.items():
+        if folder != Path(folder.anchor):
+            text = text.replace(str(folder), word)
+    return text
+
+
+def _dialect_of(exchanges: Sequence[Exchange]) -> str | None:
+    """Return the dialect that the main requests spoke; None: there were none."""
+    for exchange in exchanges:
+        for dialect in DIALECTS.values() if exchange.role == "main" else ():
+            route = dialect.route("POST", exchange.path)
+            if route is not None and route.kind == "generate":
+                return dialect.name
+    return None
 
 
 def _installed(install: Install) -> Step:

@@ -98,7 +98,9 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
             )
     except TrialError as error:
         took_ms, isolation = (time.monotonic() - begun) * 1000, choice.sandbox.isolation
-        evidence = not_installed(manifest, error, took_ms=took_ms, sandbox=isolation, network=how.network)
+        evidence = not_installed(
+            manifest, error, home=how.home.root, took_ms=took_ms, sandbox=isolation, network=how.network
+        )
         for step in evidence.steps:
             how.on_step(step)
         return evidence
