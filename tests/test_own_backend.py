@@ -116,6 +116,10 @@ def test_agent_with_a_backend_of_its_own_is_runnable_with_its_acp_log_alone(shel
     assert "200 I am the vendor." in said
     assert "403 elsewhere.example is none of the hosts" in said
     assert not (folder / "llm.jsonl").exists() or not (folder / "llm.jsonl").read_bytes()
+    shown = " ".join(shell.run("show", "last", "1").stdout.split())
+    assert "agent-default (own-backend, not enforced)" in shown
+    assert f"hosts passed: localhost:{port}; refused: elsewhere.example" in shown
+    assert "200 I am the vendor." in shown
 
 
 @pytest.mark.parametrize("sandbox", BOTH)

@@ -92,7 +92,8 @@ def upstream_label(row: ProfileRow) -> str:
     if is_played(row.upstream):
         return f"{one_line(row.upstream)}, not a model"
     served = f", served {one_line(row.model_served)}" if row.model_served not in (None, row.model) else ""
-    return f"{one_line(row.model)} ({one_line(row.upstream)}{served})"
+    free = ", not enforced" if row.extensions.get("model_enforced") is False else ""
+    return f"{one_line(row.model)} ({one_line(row.upstream)}{served}{free})"
 
 
 def _cell(row: ProfileRow) -> tuple[str, ...]:

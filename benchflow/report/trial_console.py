@@ -52,7 +52,7 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
         line.append(f" · score {numbers.score(row.score)}{'' if row.success is None else f' · {checks}'}", "")
     )
     console.print(_figures(row))
-    for text in (f"ended: {_ending(row)}", _requests(row), _times(row)):
+    for text in (f"ended: {_ending(row)}", _requests(row), _times(row), _hosts(row)):
         if text:
             console.print(fill(text, console.width, subsequent_indent="     "))
     if verdict.reason:
@@ -92,6 +92,15 @@ def _times(row: ProfileRow) -> str:
     segments = row.timing.segments
     shown = [f"{one_line(name)} {numbers.duration(ms)}" for name, ms in segments.items() if ms >= 1]
     return f"times: {', '.join(shown)}" if shown else ""
+
+
+def _hosts(row: ProfileRow) -> str:
+    """The hosts that the agent tried to reach beside the gateway, as far as that could be seen."""
+    network = row.extensions.get("network") or {}
+    told = {"looked up, in vain": row.extensions.get("hosts_looked_up"), **network}
+    names = {what: told.get(what) for what in ("passed", "refused", "looked up, in vain")}
+    shown = [f"{what}: {', '.join(map(one_line, found))}" for what, found in names.items() if found]
+    return f"hosts {'; '.join(shown)}" if shown else ""
 
 
 def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> None:
