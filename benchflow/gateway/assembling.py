@@ -1,5 +1,6 @@
 """What the assemblers of all dialects have in common: how they read events, counts, and what is no JSON."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -8,6 +9,8 @@ import orjson
 
 from benchflow.gateway.json_text import read_json
 
+_TEXT = rb'[^"\\]*+(?:\\.[^"\\]*+)*+'
+_WHOLE_TEXT = re.compile(_TEXT, re.DOTALL)
 EXCERPT = 300
 """Characters shown of an answer that is no JSON, and of an error."""
 
@@ -23,6 +26,35 @@ def parse_events(events: Sequence[bytes]) -> list[Any]:
         with suppress(ValueError):
             values.append(read_json(event))
     return values
+
+
+def delta_of(members: bytes) -> re.Pattern[bytes]:
+    """Return what finds the one growing text in an event's delta; `members` is what stands in the delta before it."""
+    return re.compile(rb'"delta": ?\{ ?' + members + rb' ?"(' + _TEXT + rb')"\}')
+
+
+def merge_texts(events: Sequence[bytes], text: re.Pattern[bytes]) -> list[bytes]:
+    """Make one event of those that follow one another and differ in a growing text alone, as nearly all of a stream do.
+
+    What is left is much faster to read, and says the same.
+    """
+    merged: list[bytes] = []
+    head, tail, texts = b"", b"", list[bytes]()
+    for event in (*events, b""):
+        if texts and event.startswith(head) and event.endswith(tail):
+            piece = event[len(head) : len(event) - len(tail)]
+            if len(event) >= len(head) + len(tail) and _WHOLE_TEXT.fullmatch(piece):
+                texts.append(piece)
+                continue
+        if texts:
+            merged.append(b"".join((head, *texts, tail)))
+        match = text.search(event)
+        if match and event.count(b'"delta"') == 1:
+            head, tail, texts = event[: match.start(1)], event[match.end(1) :], [match[1]]
+        else:
+            texts = []
+            merged.append(event)
+    return merged[:-1]
 
 
 def excerpt(content: bytes) -> str:

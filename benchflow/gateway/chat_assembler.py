@@ -7,10 +7,13 @@ from typing import Any
 import orjson
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.assembling import arguments_of, count, error_text, excerpt, parse_events
+from benchflow.gateway.assembling import arguments_of, count, delta_of, error_text, excerpt, merge_texts, parse_events
 from benchflow.gateway.json_text import read_json
 from benchflow.gateway.message import Assembled, ToolUse
 from benchflow.gateway.sse import event_data
+
+_TEXT = delta_of(rb'(?:"role": ?"assistant", ?)?"(?!role")\w+":')
+"""A delta that has one text in it."""
 
 
 class ChatAssembler:
@@ -45,7 +48,7 @@ def _from_stream(content: bytes) -> Assembled:
     events = list(event_data(content))
     data = [event for event in events if event.strip() != b"[DONE]"]
     stream = _Stream(done=len(data) < len(events))
-    for chunk in parse_events(data):
+    for chunk in parse_events(merge_texts(data, _TEXT)):
         stream.take(chunk)
     if not stream.seen:
         return Assembled(body=None, error=excerpt(content) if content else None)

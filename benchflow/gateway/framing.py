@@ -1,15 +1,13 @@
 """Tells a body from what is around it, as its bytes arrive, for requests and responses alike. Pure."""
 
-import re
 from typing import Protocol
 
 LAST_CHUNK = b"0\r\n\r\n"
 HELD = 64 * 1024
 """Bytes of a chunk that are waited for, so that it goes on as the one chunk that it was; longer ones go on in parts."""
+LONGEST = 1 << 60
 LINE_LIMIT = 16 * 1024
 """Bytes of the line before a chunk, and of a trailer."""
-
-_CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,15})([ \t]*(?:;[^\r\n]*)?)\r\n")
 
 
 class BadFraming(ValueError):
@@ -95,7 +93,12 @@ class Chunked:
         frames: list[bytes] = []
         at = self._go_on(data, bodies, frames) if self._left else 0
         if not self._left and not self._trailers:
-            at = self._take_chunks(data, at, bodies, frames)
+            try:
+                at = self._take_chunks(data, at, bodies, frames)
+            except BadFraming:
+                raise
+            except ValueError as exc:
+                raise BadFraming(f"not the size of a chunk: {exc}") from exc
         if self._trailers and not self.done:
             at = self._take_trailers(data, at)
         if self.done:
@@ -107,35 +110,43 @@ class Chunked:
         return piece
 
     def rest(self) -> bytes:
-        line = None if self._trailers else _CHUNK_LINE.match(self._held)
-        return self._held[line.end() : line.end() + int(line[1], 16)] if line else b""
+        line, end, chunk = self._held.partition(b"\r\n")
+        return chunk[: _chunk_size(line)] if end and not self._trailers else b""
 
     def _take_chunks(self, data: bytes, begin: int, bodies: list[bytes], frames: list[bytes]) -> int:
-        """Take the chunks that are there whole, framed as they are but for extensions. Return where the rest begins."""
-        at = start = end = begin
-        match = _CHUNK_LINE.match
-        while line := match(data, at):
-            start = line.end()
-            end = start + int(line[1], 16)
-            if end == start:
+        """Take the chunks that are there whole, framed as they are but for extensions. Return where the rest begins.
+
+        Raises ValueError.
+        """
+        at = begin
+        while (line_end := data.find(b"\r\n", at)) >= 0:
+            line = data[at:line_end]
+            plain = line.isalnum()  # most have nothing but the size
+            size = int(line, 16) if plain else _chunk_size(line)
+            start = line_end + 2
+            end = start + size
+            if not size:
                 self._trailers = True
                 frames.append(data[begin:at])
                 return start
             if end + 2 > len(data):
-                break
+                frames.append(data[begin:at])
+                if size <= HELD:
+                    return at
+                if size > LONGEST:
+                    raise BadFraming(f"a chunk of {size:x} bytes")
+                self._left = end + 2 - start
+                return start + self._go_on(data[start:], bodies, frames)
             if data[end : end + 2] != b"\r\n":
                 raise BadFraming("a chunk is longer than it says")
             bodies.append(data[start:end])
-            if line[2]:
+            if not plain:
                 frames += (data[begin:at], write_chunk(bodies[-1]))
                 begin = end + 2
             at = end + 2
         frames.append(data[begin:at])
-        if line and end - start > HELD:
-            self._left = end + 2 - start
-            return start + self._go_on(data[start:], bodies, frames)
-        if not line and (len(data) - at > LINE_LIMIT or b"\r\n" in data[at:]):
-            raise BadFraming(f"not the size of a chunk: {data[at : at + 80]!r}")
+        if len(data) - at > LINE_LIMIT:
+            raise ValueError(f"{data[at : at + 80]!r}")
         return at
 
     def _go_on(self, data: bytes, bodies: list[bytes], frames: list[bytes]) -> int:
@@ -161,6 +172,14 @@ class Chunked:
         if len(data) - at > LINE_LIMIT:
             raise BadFraming("a trailer is too long")
         return at
+
+
+def _chunk_size(line: bytes) -> int:
+    """Read the line before a chunk. Raises ValueError."""
+    size = line.partition(b";")[0].rstrip(b" \t")
+    if not size.isalnum():
+        raise ValueError(f"{line[:80]!r}")
+    return int(size, 16)
 
 
 def write_chunk(data: bytes) -> bytes:

@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.assembling import arguments_of, count, error_text, excerpt, parse_events
+from benchflow.gateway.assembling import arguments_of, count, delta_of, error_text, excerpt, merge_texts, parse_events
 from benchflow.gateway.json_text import read_json
 from benchflow.gateway.message import Assembled, ToolUse
 from benchflow.gateway.sse import event_data
 
 INPUT = "partial_json"
 """The field of a delta that has a piece of a call's arguments."""
+
+_TEXT = delta_of(rb'"type": ?"\w+", ?"\w+":')
+"""A delta that has one text in it."""
 
 
 class MessagesAssembler:
@@ -47,7 +50,7 @@ def _from_json(content: bytes) -> Assembled:
 
 def _from_stream(content: bytes) -> Assembled:
     stream = _Stream()
-    for event in parse_events(list(event_data(content))):
+    for event in parse_events(merge_texts(list(event_data(content)), _TEXT)):
         if isinstance(event, dict):
             stream.take(event)
     if not stream.seen:

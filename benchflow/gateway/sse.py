@@ -19,6 +19,10 @@ def event_data(stream: bytes) -> Iterator[bytes]:
             yield from plain
             return
     for event in stream.split(b"\n\n"):
+        name, _, only = event.partition(b"\ndata: ")
+        if only and name.startswith(b"event: ") and event.count(b"\n") == 1:  # the other form that most streams have
+            yield only
+            continue
         data = [_data(line) for line in event.split(b"\n") if line.startswith(b"data:") or line == b"data"]
         if data:
             yield b"\n".join(data)
