@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, StrictBool, field_validator
 from benchflow.errors import InputError
 from benchflow.installing.versions import Constraint
 from benchflow.manifests.backend import Backend
+from benchflow.manifests.bridge import BridgeTable
 from benchflow.manifests.source import SourceFile, copy_files, digest_files, files_beside, files_of_checkout
 from benchflow.model import StrictModel, parse, suggest, wrong
 from benchflow.strict import parse_toml, read_toml, unknown_keys, without
@@ -161,6 +162,8 @@ class ManifestFields(StrictModel):
     """Executables and files of this machine that `launch_cmd` needs as they are: absolute paths."""
     backend: Annotated[Backend | None, Since(2)] = None
     """A backend of the agent's own; None: it has none, or it is not known."""
+    bridge: Annotated[BridgeTable | None, Since(2)] = None
+    """A directory of the agent's own, in which it works; None: it works in that of its session."""
 
 
 class Manifest(ManifestFields):

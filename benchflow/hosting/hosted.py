@@ -25,6 +25,7 @@ from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting.acp_usage import AcpUsage
+from benchflow.hosting.bridge import Bridge
 from benchflow.hosting.broadcast import Broadcast
 from benchflow.hosting.equipment import Equipment, launch_spec
 from benchflow.hosting.facts import session_facts
@@ -74,6 +75,7 @@ class HostedSession:
         self._process: SandboxedProcess | None = None
         self._tap: Tap | None = None
         self._client: AcpClient | None = None
+        self._bridge: Bridge | None = None
         self._border = Border(
             equipment.sandbox.isolation,
             equipment.network,
@@ -133,7 +135,16 @@ class HostedSession:
         return self._params.folder
 
     async def prompt(self, text: str, timeout_s: float | None) -> PromptResult:
-        """Send a prompt and wait for its end, or for the end of its budget. The agent's failures are results."""
+        """Send a prompt and wait for its end, or for the end of its budget. The agent's failures are results.
+
+        Raises TrialError where its files cannot be brought to an agent that works in a directory of its own.
+        """
+        if self._bridge is None:
+            return await self._prompt(text, timeout_s)
+        async with self._bridge.turn():
+            return await self._prompt(text, timeout_s)
+
+    async def _prompt(self, text: str, timeout_s: float | None) -> PromptResult:
         assert self._client is not None
         assert self._tap is not None
         self._texts.clear()
@@ -179,6 +190,9 @@ class HostedSession:
         self._acp_log.close()
         if self._redactor.knows_any:
             await anyio.to_thread.run_sync(mend, self._acp_log.path, self._redactor)
+        if self._bridge is not None:
+            bridge, self._bridge = self._bridge, None
+            await bridge.collect()
 
     def facts(self) -> SessionFacts:
         """Return what was measured so far."""
@@ -200,6 +214,8 @@ class HostedSession:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
         kit, params = self._equipment, self._params
         self._spec = spec = launch_spec(kit, params)
+        if kit.manifest.bridge is not None:
+            self._bridge = Bridge.open(kit.manifest.bridge, spec.folders, kit.sandbox.inside(spec.folders))
         with self._watch.timed("launch"):
             self._process = process = await kit.sandbox.start(spec)
         if process.stderr is not None:

@@ -1,9 +1,8 @@
 """The manifest's table [backend]: what an agent needs that runs on a backend of its own."""
 
-from pathlib import Path
-
 from pydantic import field_validator
 
+from benchflow.manifests.paths import in_home
 from benchflow.model import StrictModel, wrong
 from benchflow.network.hosts import Host, read_host
 
@@ -31,10 +30,7 @@ class Backend(StrictModel):
     @field_validator("files")
     @classmethod
     def _below_home(cls, files: tuple[str, ...]) -> tuple[str, ...]:
-        for file in files:
-            if not file or file.startswith(("/", "~", "$")) or ".." in Path(file).parts or Path(file) == Path():
-                raise wrong(f"{file!r} is no path relative to HOME, and below it")
-        return files
+        return tuple(map(in_home, files))
 
     @property
     def allowed(self) -> tuple[Host, ...]:

@@ -1,7 +1,8 @@
 """The JSON Schemas of `manifest.toml` and `entry.toml`, made of the models that the loader itself uses.
 
-A document that a schema accepts, the loader accepts, and the other way round. Only one thing no schema can say: that a
-text is a regular expression of Python's (`format: regex` comes near). JSON's null is in neither, as TOML has none.
+A document that a schema accepts, the loader accepts, and the other way round. Two things no schema can say: that a text
+is a regular expression of Python's (`format: regex` comes near), and that the folder of `source` is there. JSON's null
+is in neither, as TOML has none.
 """
 
 import ast
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from benchflow.installing.versions import PATTERN as CONSTRAINT
 from benchflow.manifest import CONTRACT, ManifestFields, Quirks, Runtimes, Since
 from benchflow.manifests.backend import Backend
+from benchflow.manifests.bridge import BridgeTable
 from benchflow.manifests.levels import EntryFields
 from benchflow.strict import table_model
 
@@ -33,6 +35,7 @@ _FORMS: Mapping[tuple[type[BaseModel], str], Mapping[str, Any]] = {
     (ManifestFields, "home_files"): {"propertyNames": {"pattern": _BELOW_HOME}},
     (Backend, "hosts"): {"items": {"type": "string", "pattern": _HOST}},
     (Backend, "files"): {"items": {"type": "string", "pattern": _IN_HOME}},
+    (BridgeTable, "root"): {"pattern": _IN_HOME},
     (Quirks, "auxiliary"): {"items": {"type": "string", "format": "regex"}},
     (Runtimes, "python"): {"pattern": CONSTRAINT},
     (Runtimes, "node"): {"pattern": CONSTRAINT},
