@@ -8,7 +8,7 @@ from typing import Any
 from wire import CHAT, MODEL, PROMPT, chat_body
 
 from benchflow.gateway.altered import altered
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import Chunks, ModelAnswer, RawRequest, RawResponse, UpstreamCut
 from benchflow.gateway.reading import understand

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import ModelRequest, RawRequest
 from benchflow.gateway.reading import understand
 from benchflow.gateway.upstream import TrialContext

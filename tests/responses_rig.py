@@ -2,9 +2,9 @@
 
 from hypothesis import strategies as st
 
+from benchflow.gateway.dialects.responses import Responses
+from benchflow.gateway.dialects.responses_assembler import ENDINGS
 from benchflow.gateway.message import Assembled
-from benchflow.gateway.responses import Responses
-from benchflow.gateway.responses_assembler import ENDINGS
 
 RESPONSES = Responses()
 

@@ -10,9 +10,9 @@ from asking import Failing, Gated, refusal
 from wire import ask as ask_at
 from wire import chat_body, opened, post, until
 
-from benchflow.gateway.chain import build_chain
 from benchflow.gateway.handling import AgentTime, Handling, stood_still
-from benchflow.gateway.retrying import Retries
+from benchflow.gateway.wrapping.chain import build_chain
+from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.session.turn import PromptOutcome
 
 

@@ -6,9 +6,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchflow.gateway.assembling import delta_of, merge_texts, parse_events
-from benchflow.gateway.chat_assembler import ChatAssembler
-from benchflow.gateway.messages_assembler import MessagesAssembler
+from benchflow.gateway.dialects.assembling import delta_of, merge_texts, parse_events
+from benchflow.gateway.dialects.chat_assembler import ChatAssembler
+from benchflow.gateway.dialects.messages_assembler import MessagesAssembler
 
 texts = st.lists(st.sampled_from(["He", "llo", '"quoted"', "\\", "\n", "é", "😀", "", '"}', "delta"]), max_size=30)
 TEXT = delta_of(rb'"content":')

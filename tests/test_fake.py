@@ -20,11 +20,11 @@ from benchflow.agents.fake.behaviour import known, load
 from benchflow.agents.fake.steps import VERBS
 from benchflow.contracts import PermissionConfig
 from benchflow.errors import TrialError
+from benchflow.gateway.http.server import serve
 from benchflow.gateway.message import RawRequest, RawResponse, ToolUse
-from benchflow.gateway.oracle import Oracle
-from benchflow.gateway.script import Script, ScriptedAnswer
-from benchflow.gateway.server import serve
 from benchflow.gateway.upstream import TrialContext, Upstream
+from benchflow.gateway.upstreams.oracle import Oracle
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 from benchflow.scenario import RunStep, Solution, WriteStep
 from benchflow.session.turn import PromptOutcome
 

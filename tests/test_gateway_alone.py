@@ -18,11 +18,11 @@ from dialect_samples import SAMPLES, Ask
 from wire import ask, chat_body, listener, port_of, post
 
 from benchflow.clock import Clock
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.exchanges import read_exchanges
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.gateway import Gateway
-from benchflow.gateway.null import Null
+from benchflow.gateway.records.exchanges import read_exchanges
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.null import Null
 from benchflow.redact import Redactor
 from benchflow.runner.alone import CLIENT_VARIABLES
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from benchflow.contracts import CostBreakdown
 from benchflow.errors import InputError
 from benchflow.gateway.altered import altered
-from benchflow.gateway.cassette import Cassette, Head, TrialId, read_cassette
-from benchflow.gateway.cassette_delta import change, changed, fold, unfold
-from benchflow.gateway.cassette_file import CassetteFile
-from benchflow.gateway.cassette_recorder import CassetteRecorder
-from benchflow.gateway.cassette_replay import Replay
-from benchflow.gateway.cassette_streams import pack, unpack
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.cassettes.cassette import Cassette, Head, TrialId, read_cassette
+from benchflow.gateway.cassettes.delta import change, changed, fold, unfold
+from benchflow.gateway.cassettes.recorder import CassetteRecorder
+from benchflow.gateway.cassettes.replay import Replay
+from benchflow.gateway.cassettes.streams import pack, unpack
+from benchflow.gateway.cassettes.writer import CassetteFile
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.differing import differences, word_difference
 from benchflow.gateway.message import (
     Change,

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from wire import MODEL, STREAM, USAGE, chunk, sse
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.chat import Chat
-from benchflow.gateway.json_text import members, read_json
+from benchflow.gateway.dialects.chat import Chat
+from benchflow.gateway.dialects.json_text import members, read_json
+from benchflow.gateway.dialects.sse import event_data
 from benchflow.gateway.message import (
     Assembled,
     Message,
@@ -24,7 +25,6 @@ from benchflow.gateway.message import (
     ToolResult,
     ToolUse,
 )
-from benchflow.gateway.sse import event_data
 
 CHAT = Chat()
 

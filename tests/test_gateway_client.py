@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wire import Provider, provider, talking, whole
 
-from benchflow.gateway.client import HttpClient, Patience
-from benchflow.gateway.framing import Chunked, Framing, Sized
-from benchflow.gateway.http11 import BadResponse, ResponseHead, parse_response_head
+from benchflow.gateway.http.client import HttpClient, Patience
+from benchflow.gateway.http.framing import Chunked, Framing, Sized
+from benchflow.gateway.http.http11 import BadResponse, ResponseHead, parse_response_head
 from benchflow.gateway.message import UpstreamCut
 
 ANSWER = whole(b"hello", headers=[])

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from wire import MODEL, PROMPT
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import Assembled, ModelAnswer, RawRequest, RawResponse, ToolUse
-from benchflow.gateway.oracle import Oracle
 from benchflow.gateway.reading import understand
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.oracle import Oracle
 from benchflow.scenario import RunStep, Solution
 
 ASKS = [

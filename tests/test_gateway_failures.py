@@ -29,12 +29,12 @@ from wire import (
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError
-from benchflow.gateway.client import Patience
 from benchflow.gateway.gateway import Gateway
+from benchflow.gateway.http.client import Patience
 from benchflow.gateway.message import RawRequest, RawResponse
-from benchflow.gateway.null import Null
-from benchflow.gateway.script import Script, ScriptedAnswer
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.null import Null
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 from benchflow.redact import Redactor
 
 ERROR = b'{"error": {"message": "said so"}}'

@@ -36,10 +36,10 @@ from wire import (
     whole,
 )
 
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.forward import Forward, Target
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import Change
-from benchflow.gateway.tape import CODED
+from benchflow.gateway.records.tape import CODED
+from benchflow.gateway.upstreams.forward import Forward, Target
 
 KEY = "sk-real-key-0001"
 OK = "HTTP/1.1 200 OK"

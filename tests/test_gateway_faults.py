@@ -11,12 +11,12 @@ from wire import ask as ask_at
 from wire import chat_body, client, opened, post, until
 
 from benchflow.errors import InputError
-from benchflow.gateway.chain import build_chain
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.fault_plan import FaultPlan, read_faults
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.handling import PlayedFault
-from benchflow.gateway.retrying import Retries
 from benchflow.gateway.upstream import Upstream
+from benchflow.gateway.wrapping.chain import build_chain
+from benchflow.gateway.wrapping.fault_plan import FaultPlan, read_faults
+from benchflow.gateway.wrapping.retrying import Retries
 
 
 def faulty(text: str, *, upstream: Upstream | None = None, times: int = 0) -> Upstream:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchflow.gateway.google import Google
+from benchflow.gateway.dialects.google import Google
 from benchflow.gateway.message import (
     Message,
     ModelRequest,

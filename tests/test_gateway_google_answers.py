@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.google import Google
-from benchflow.gateway.json_text import items
+from benchflow.gateway.dialects.google import Google
+from benchflow.gateway.dialects.json_text import items
 from benchflow.gateway.message import Assembled, ModelAnswer, RawRequest, RawResponse, ToolUse
 
 GOOGLE = Google()

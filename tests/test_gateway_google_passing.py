@@ -9,12 +9,12 @@ from google_server import BLOCKED, CALLS, EXHAUSTED, KEY, MODEL, SEARCHED, googl
 from wire import PROMPT, ask, opened, post
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.forward import Forward, Target
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import RawRequest, ToolUse
 from benchflow.gateway.reading import understand
-from benchflow.gateway.script import Script, ScriptedAnswer
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.forward import Forward, Target
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 
 STREAM = f"/v1beta/models/{MODEL}:streamGenerateContent"
 WHOLE = f"/v1beta/models/{MODEL}:generateContent"

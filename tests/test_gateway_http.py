@@ -29,11 +29,11 @@ from wire import (
     provider,
 )
 
-from benchflow.gateway.http11 import BadRequest, Head, parse_head
+from benchflow.gateway.http.http11 import BadRequest, Head, parse_head
+from benchflow.gateway.http.server import serve
 from benchflow.gateway.message import Chunks, RawRequest, RawResponse
-from benchflow.gateway.null import TEXT, Null
-from benchflow.gateway.server import serve
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.null import TEXT, Null
 
 
 class Echo:

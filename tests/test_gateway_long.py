@@ -39,11 +39,11 @@ from wire import (
 )
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway import tape
-from benchflow.gateway.bodyfiles import FOLDER, BodyFile, read_body
-from benchflow.gateway.eliding import BLOCK, SHOWN, Eliding, place
-from benchflow.gateway.scrubbing import Scrubber
-from benchflow.gateway.spool import LongBody, Spool, TooLongToChange
+from benchflow.gateway.http.spool import LongBody, Spool, TooLongToChange
+from benchflow.gateway.records import tape
+from benchflow.gateway.records.bodyfiles import FOLDER, BodyFile, read_body
+from benchflow.gateway.records.eliding import BLOCK, SHOWN, Eliding, place
+from benchflow.gateway.records.scrubbing import Scrubber
 from benchflow.redact import Redactor
 
 SECRET = "sk-real-key-0001"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wire import MODEL, ask, opened, post, provider, whole
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.forward import Forward, Target, address
-from benchflow.gateway.json_text import members, read_json
+from benchflow.gateway.dialects.json_text import members, read_json
+from benchflow.gateway.dialects.messages import AnthropicMessages
 from benchflow.gateway.message import (
     Assembled,
     Message,
@@ -27,8 +27,8 @@ from benchflow.gateway.message import (
     ToolResult,
     ToolUse,
 )
-from benchflow.gateway.messages import AnthropicMessages
-from benchflow.gateway.null import Null
+from benchflow.gateway.upstreams.forward import Forward, Target, address
+from benchflow.gateway.upstreams.null import Null
 
 MESSAGES = AnthropicMessages()
 PATH = "/v1/messages"

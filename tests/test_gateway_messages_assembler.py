@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from wire import sse
 
 from benchflow.contracts import TokenBreakdown
+from benchflow.gateway.dialects.messages_assembler import MessagesAssembler
 from benchflow.gateway.message import Assembled, ToolUse
-from benchflow.gateway.messages_assembler import MessagesAssembler
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
 json_values = st.recursive(

@@ -12,7 +12,7 @@ import pytest
 from wire import MODEL, PROMPT, opened
 
 from benchflow.gateway.message import ToolUse
-from benchflow.gateway.script import Script, ScriptedAnswer
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 
 pytestmark = pytest.mark.real
 

@@ -12,14 +12,14 @@ from asking import Failing, Gated, ask, refusal
 from wire import chat_body, client, opened, post, until
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.chain import build_chain
 from benchflow.gateway.handling import Handling
-from benchflow.gateway.limits import Limits, Pace
 from benchflow.gateway.message import Headers
-from benchflow.gateway.pacing import Pacing
-from benchflow.gateway.script import Script, ScriptedAnswer
 from benchflow.gateway.upstream import Upstream
-from benchflow.gateway.waits import asked_wait_s
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
+from benchflow.gateway.wrapping.chain import build_chain
+from benchflow.gateway.wrapping.limits import Limits, Pace
+from benchflow.gateway.wrapping.pacing import Pacing
+from benchflow.gateway.wrapping.waits import asked_wait_s
 
 WAIT_S = 0.15
 """What these tests let an upstream ask: short, and long beside what a request takes."""

@@ -33,12 +33,12 @@ from wire import (
 )
 
 from benchflow.errors import InputError
-from benchflow.gateway.bodies import KEPT, BodyReader, BodyStore
-from benchflow.gateway.exchanges import read_exchanges
 from benchflow.gateway.message import Exchange, ExchangeBegun
-from benchflow.gateway.null import Null
-from benchflow.gateway.oracle import Oracle
-from benchflow.gateway.script import Script, ScriptedAnswer
+from benchflow.gateway.records.bodies import KEPT, BodyReader, BodyStore
+from benchflow.gateway.records.exchanges import read_exchanges
+from benchflow.gateway.upstreams.null import Null
+from benchflow.gateway.upstreams.oracle import Oracle
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 from benchflow.redact import Redactor
 
 SECRET = "sk-real-key-0001"

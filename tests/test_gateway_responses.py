@@ -11,7 +11,7 @@ from responses_rig import RESPONSES, assembled, json_values, likely, names, text
 from wire import MODEL, PROMPT, ask, opened, post
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.json_text import members
+from benchflow.gateway.dialects.json_text import members
 from benchflow.gateway.message import (
     Message,
     ModelAnswer,
@@ -23,7 +23,7 @@ from benchflow.gateway.message import (
     ToolResult,
     ToolUse,
 )
-from benchflow.gateway.script import Script, ScriptedAnswer
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 
 
 def raw(body: bytes | dict[str, Any], path: str = "/v1/responses") -> RawRequest:

@@ -10,11 +10,11 @@ from asking import Failing, ask, refusal
 from wire import Provider, chat_body, client, forward_to, opened, post, provider, whole
 from wire import ask as ask_at
 
-from benchflow.gateway.chain import build_chain
-from benchflow.gateway.limits import Pace
 from benchflow.gateway.message import Chunks, RawResponse, UpstreamCut
-from benchflow.gateway.retrying import Retries
 from benchflow.gateway.upstream import Upstream
+from benchflow.gateway.wrapping.chain import build_chain
+from benchflow.gateway.wrapping.limits import Pace
+from benchflow.gateway.wrapping.retrying import Retries
 
 QUICK = Retries(times=3, backoff_s=0.001)
 

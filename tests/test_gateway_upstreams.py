@@ -10,13 +10,13 @@ from tool_agent import ToolAgent, schema, send
 from wire import MODEL, ask, chat_body, opened, post
 
 from benchflow.errors import InputError
-from benchflow.gateway.fitting import fit
 from benchflow.gateway.message import ToolUse
-from benchflow.gateway.null import TEXT, Null
-from benchflow.gateway.providers import provider_at, providers, proxy_for
-from benchflow.gateway.script import Script, ScriptedAnswer, read_script
 from benchflow.gateway.upstream import TrialContext
-from benchflow.gateway.upstreams import PLAYED_MODEL, OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.fitting import fit
+from benchflow.gateway.upstreams.null import TEXT, Null
+from benchflow.gateway.upstreams.opening import PLAYED_MODEL, OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.providers import provider_at, providers, proxy_for
+from benchflow.gateway.upstreams.script import Script, ScriptedAnswer, read_script
 
 KEYS = {"OPENAI_API_KEY": "sk-openai-1", "OPENROUTER_API_KEY": "sk-or-1", "BENCHFLOW_UPSTREAM_KEY": "own-key-1"}
 

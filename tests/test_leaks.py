@@ -15,7 +15,7 @@ import pytest
 from command_line import Shell, open_shell
 from sandboxes import needs_bubblewrap
 
-from benchflow.gateway.exchanges import read_exchanges
+from benchflow.gateway.records.exchanges import read_exchanges
 from benchflow.redact import Redactor
 
 PROVIDER_KEY = "the/providers+key=0123456789-abcdef"

@@ -24,7 +24,7 @@ from command_line import PROGRAM
 from test_gateway_alone import Alone, alone, open_shell
 from wiretap import Tap, tapped
 
-from benchflow.gateway.exchanges import RecordedExchange, read_exchanges
+from benchflow.gateway.records.exchanges import RecordedExchange, read_exchanges
 
 pytestmark = pytest.mark.real
 

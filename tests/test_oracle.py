@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from recorded import AGENTS, recorded_requests
 from tool_agent import TEXT, Tool, ToolAgent, run, schema, send, write
 
-from benchflow.gateway.chat import Chat
+from benchflow.gateway.dialects.chat import Chat
 from benchflow.gateway.message import RawRequest
-from benchflow.gateway.oracle import Oracle, working_directory
-from benchflow.gateway.oracle_steps import command_of
-from benchflow.gateway.oracle_tools import FileTool, find_shells, find_writer
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.oracle import Oracle, working_directory
+from benchflow.gateway.upstreams.oracle_steps import command_of
+from benchflow.gateway.upstreams.oracle_tools import FileTool, find_shells, find_writer
 from benchflow.scenario import RunStep, Solution, WriteStep
 
 SHELLS = ("bash", "Bash", "Execute", "exec_command", "execute", "run_commands", "run_shell_command", "terminal")

@@ -12,11 +12,11 @@ from responses_rig import RESPONSES
 from tool_agent import TEXT, run, schema, write
 
 from benchflow.gateway.classify import TrialSoFar, classify
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import Assembled, RawRequest, RawResponse
-from benchflow.gateway.oracle import Oracle
 from benchflow.gateway.reading import understand
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.oracle import Oracle
 from benchflow.scenario import RunStep, Solution, WriteStep
 
 PROMPT = "Do the thing."

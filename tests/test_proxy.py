@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchflow.gateway.http11 import BadRequest
+from benchflow.gateway.http.http11 import BadRequest
 from benchflow.network.asked import read_asked
 from benchflow.network.hosts import may_pass, read_host
 from benchflow.network.proxy import Proxy

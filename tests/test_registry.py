@@ -151,6 +151,17 @@ def test_entry_is_listed_but_not_run(tmp_path: Path, home: Path) -> None:
         registry.find("locked")
 
 
+def test_entry_names_the_agent_to_use_instead(tmp_path: Path, home: Path) -> None:
+    path = put_entry(tmp_path, "needs-port")
+    path.write_text(
+        'name = "needs-port"\nclaimed_tier = "catalog"\nreason = "It needs a port of its sandbox to be exposed."\n'
+        'next_step = "Ask its makers for stdio."\ninstead = "mini"\n'
+    )
+
+    with pytest.raises(InputError, match=r"needs a port of its sandbox to be exposed\. Use mini instead\."):
+        open_registry(home, tmp_path).find("needs-port")
+
+
 def test_agent_registered_by_code_is_found_with_its_files(tmp_path: Path, home: Path) -> None:
     (tmp_path / "server.mjs").write_text("// server\n")
 

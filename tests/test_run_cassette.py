@@ -11,7 +11,7 @@ import pytest
 from command_line import PROGRAM, Shell, open_shell
 from sandboxes import BOTH
 
-from benchflow.gateway.exchanges import read_exchanges
+from benchflow.gateway.records.exchanges import read_exchanges
 
 TIMES = ("run_id", "started_at", "completed_at", "timing", "session_id", "ms", "exchange")
 """What differs between any two runs; an exchange is named after its trial."""

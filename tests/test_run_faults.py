@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from command_line import Shell, open_shell
 
-from benchflow.gateway.fault_plan import read_faults
+from benchflow.gateway.wrapping.fault_plan import read_faults
 from benchflow.runner.lookup import look_up
 from benchflow.runner.request import RunRequest
 

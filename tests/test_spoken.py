@@ -7,10 +7,10 @@ import pytest
 from aiohttp import web
 
 from benchflow.errors import InputError
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.providers import providers
-from benchflow.gateway.spoken import PATHS, require_spoken, spoken_dialects
-from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
+from benchflow.gateway.dialects.table import DIALECTS
+from benchflow.gateway.upstreams.opening import OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.providers import providers
+from benchflow.gateway.upstreams.spoken import PATHS, require_spoken, spoken_dialects
 
 CHAT, MESSAGES, GOOGLE = "openai-completions", "anthropic-messages", "google-generative-ai"
 ALL = list(DIALECTS)

@@ -10,7 +10,7 @@ from dialect_samples import ERROR, TEXT, Ask, Sample, in_every_dialect
 from upstream_errors import ERRORS, Errors
 from wire import Opened, Provider, chunked, client, opened, post, provider, until, whole
 
-from benchflow.gateway.forward import Forward, Target
+from benchflow.gateway.upstreams.forward import Forward, Target
 from benchflow.outcome import exchange_fault
 
 Fault = tuple[str, str] | None

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchflow.gateway.chat import Chat
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.chat import Chat
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import Assembled, RawRequest, RawResponse, ToolUse
 from benchflow.gateway.reading import understand
 from benchflow.gateway.upstream import TrialContext, Upstream

@@ -10,9 +10,9 @@ import orjson
 
 from benchflow.clock import iso
 from benchflow.contracts import CostBreakdown, TokenBreakdown
-from benchflow.gateway.bodies import BodyStore, store_compressed
-from benchflow.gateway.exchanges import Recorded, write_line
 from benchflow.gateway.message import Assembled, Exchange, RawRequest, Role
+from benchflow.gateway.records.bodies import BodyStore, store_compressed
+from benchflow.gateway.records.exchanges import Recorded, write_line
 from benchflow.redact import Redactor
 
 TOKENS = TokenBreakdown.of(input=100, output=10)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchflow.clock import Clock
-from benchflow.gateway.exchanges import RecordedExchange, read_exchanges
-from benchflow.gateway.forward import Forward, Target
 from benchflow.gateway.gateway import Gateway, Tap
+from benchflow.gateway.records.exchanges import RecordedExchange, read_exchanges
 from benchflow.gateway.upstream import TrialContext, Upstream
+from benchflow.gateway.upstreams.forward import Forward, Target
 from benchflow.redact import Redactor
 
 PROMPT = "Please repair the build."

@@ -62,9 +62,9 @@ def command(
     What goes through is shown as it ends, with tokens, cost and times; `benchflow show FOLDER` shows it again. Ctrl-C
     ends it.
     """
-    from benchflow.gateway.fault_plan import read_faults
-    from benchflow.gateway.limits import Pace
-    from benchflow.gateway.retrying import Retries
+    from benchflow.gateway.wrapping.fault_plan import read_faults
+    from benchflow.gateway.wrapping.limits import Pace
+    from benchflow.gateway.wrapping.retrying import Retries
     from benchflow.runner.alone import AloneRequest, serve_sync
 
     serve_sync(

@@ -169,9 +169,9 @@ def command(
     needs no key, and shows that the agent and everything around it work. It says nothing about a model.
     """
     from benchflow.cli.output import print_run
-    from benchflow.gateway.fault_plan import read_faults
-    from benchflow.gateway.limits import Pace
-    from benchflow.gateway.retrying import Retries
+    from benchflow.gateway.wrapping.fault_plan import read_faults
+    from benchflow.gateway.wrapping.limits import Pace
+    from benchflow.gateway.wrapping.retrying import Retries
     from benchflow.runner.gate import Gate
     from benchflow.runner.request import RunRequest
     from benchflow.runner.run import run_sync

@@ -90,7 +90,7 @@ def _show_trial(
 
 
 def _show_record(record: Path, as_json: bool) -> None:
-    from benchflow.gateway.exchanges import read_exchanges
+    from benchflow.gateway.records.exchanges import read_exchanges
     from benchflow.report.exchanges import exchange_value
     from benchflow.report.exchanges_live import print_exchanges
     from benchflow.report.terminal import open_console, print_json

@@ -4,15 +4,15 @@ A request that needs no change is the very same value afterwards.
 """
 
 from benchflow.gateway.altered import altered
-from benchflow.gateway.dialect import Dialect
-from benchflow.gateway.encoding import readable_codings
-from benchflow.gateway.http11 import HOP_BY_HOP
+from benchflow.gateway.dialects.dialect import Dialect
+from benchflow.gateway.dialects.queries import drop_credentials, find_credentials
+from benchflow.gateway.dialects.writing import json_response
+from benchflow.gateway.http.encoding import readable_codings
+from benchflow.gateway.http.http11 import HOP_BY_HOP
+from benchflow.gateway.http.spool import TooLongToChange
 from benchflow.gateway.message import Change, RawRequest, RawResponse
-from benchflow.gateway.queries import drop_credentials, find_credentials
 from benchflow.gateway.reading import plain
-from benchflow.gateway.spool import TooLongToChange
 from benchflow.gateway.upstream import TrialContext, Upstream
-from benchflow.gateway.writing import json_response
 
 CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
 """Headers in which agents send the key that they were given."""

@@ -9,14 +9,14 @@ from benchflow.clock import Clock
 from benchflow.errors import InputError, TrialError
 from benchflow.gateway.changing import Changing
 from benchflow.gateway.classify import Quirks
-from benchflow.gateway.dialect import Dialect
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.dialect import Dialect
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.handling import AgentTime
-from benchflow.gateway.ledger import Ledger
+from benchflow.gateway.http.server import HttpServer
 from benchflow.gateway.message import Exchange, ExchangeBegun
 from benchflow.gateway.prices import Pricing
-from benchflow.gateway.recording import Recording
-from benchflow.gateway.server import HttpServer
+from benchflow.gateway.records.ledger import Ledger
+from benchflow.gateway.records.recording import Recording
 from benchflow.gateway.upstream import PLAYED, TrialContext, Upstream
 from benchflow.redact import Redactor
 

@@ -6,9 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from benchflow.gateway.altered import altered
 from benchflow.gateway.changing import CREDENTIALS, answer_error
+from benchflow.gateway.dialects.queries import CREDENTIALS as QUERY_CREDENTIALS
+from benchflow.gateway.dialects.queries import HIDDEN, hide_credentials
 from benchflow.gateway.message import RawRequest, RawResponse
-from benchflow.gateway.queries import CREDENTIALS as QUERY_CREDENTIALS
-from benchflow.gateway.queries import HIDDEN, hide_credentials
 from benchflow.gateway.upstream import TrialContext, Upstream
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

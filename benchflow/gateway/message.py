@@ -8,7 +8,7 @@ from benchflow.contracts import CostBreakdown, TokenBreakdown
 from benchflow.gateway.handling import Attempt, PlayedFault
 
 if TYPE_CHECKING:
-    from benchflow.gateway.spool import LongBody
+    from benchflow.gateway.http.spool import LongBody
 
 Headers = tuple[tuple[str, str], ...]
 """Names as received, in order, repeats kept."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from benchflow.gateway.altered import altered
-from benchflow.gateway.dialect import Dialect
-from benchflow.gateway.encoding import decode
+from benchflow.gateway.dialects.dialect import Dialect
+from benchflow.gateway.http.encoding import decode
 from benchflow.gateway.message import ModelRequest, RawRequest, Route
 from benchflow.gateway.upstream import TrialContext
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from benchflow.gateway.dialect import Dialect
+from benchflow.gateway.dialects.dialect import Dialect
 from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import ModelRequest, RawRequest, RawResponse, Role, Route
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from benchflow.gateway.http11 import HOP_BY_HOP, BadRequest, Head, parse_head, write_request_head
+from benchflow.gateway.http.http11 import HOP_BY_HOP, BadRequest, Head, parse_head, write_request_head
 from benchflow.network.hosts import plain_name
 
 _CONNECT = re.compile(rb"CONNECT (\[[0-9A-Fa-f:.]+\]|[^:/?#\[\]@\s]+):([0-9]{1,5}) (HTTP/1\.[01])")

@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from benchflow.gateway.providers import proxy_for
+from benchflow.gateway.upstreams.providers import proxy_for
 
 CONNECT_S = 30.0
 _HEAD_LIMIT = 64 * 1024

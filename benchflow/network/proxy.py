@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 
-from benchflow.gateway.framing import LAST_CHUNK, BadFraming, Chunked, Framing, Sized, write_chunk
-from benchflow.gateway.http11 import BadRequest, write_head
+from benchflow.gateway.http.framing import LAST_CHUNK, BadFraming, Chunked, Framing, Sized, write_chunk
+from benchflow.gateway.http.http11 import BadRequest, write_head
 from benchflow.network.asked import Asked, read_asked
 from benchflow.network.dialing import Streams, dial
 from benchflow.network.hosts import WEB_PORTS, Host, may_pass

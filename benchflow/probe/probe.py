@@ -14,7 +14,7 @@ import anyio
 from benchflow import __version__
 from benchflow.errors import TrialError
 from benchflow.evidence import Captured, Evidence, Hosts, Machine, Models, Step, StepName
-from benchflow.gateway.dialects import DIALECTS
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.message import Exchange
 from benchflow.install import Install
 from benchflow.manifest import Manifest

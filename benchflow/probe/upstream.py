@@ -7,9 +7,9 @@ import anyio
 from benchflow.gateway.altered import altered
 from benchflow.gateway.changing import answer_error
 from benchflow.gateway.message import ModelAnswer, RawRequest, RawResponse
-from benchflow.gateway.oracle import Oracle
-from benchflow.gateway.playing import Played, play
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.oracle import Oracle
+from benchflow.gateway.upstreams.playing import Played, play
 from benchflow.scenario import Solution
 
 Part = Literal["play", "talk", "hold", "refuse"]

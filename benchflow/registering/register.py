@@ -13,7 +13,7 @@ from benchflow.clock import Clock
 from benchflow.errors import TrialError
 from benchflow.evidence import Evidence, Step, StepName, measured_by, write_evidence
 from benchflow.gateway.gateway import Gateway
-from benchflow.gateway.upstreams import GENERIC_PROVIDER, PLAYED_MODEL
+from benchflow.gateway.upstreams.opening import GENERIC_PROVIDER, PLAYED_MODEL
 from benchflow.hosting.backend import read_backend
 from benchflow.hosting.equipment import Equipment
 from benchflow.hosting.launch import required_values

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.gateway.ledger import ALONE
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.prices import NOTHING_BOUGHT
+from benchflow.gateway.records.ledger import ALONE
 from benchflow.report import numbers
 from benchflow.report.text import one_line
 

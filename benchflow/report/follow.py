@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from benchflow.contracts import Event
-from benchflow.gateway.exchanges import read_exchanges
+from benchflow.gateway.records.exchanges import read_exchanges
 from benchflow.report import numbers
 from benchflow.report.text import one_line, sanitize, tail
 from benchflow.session.projection import Projection

@@ -15,16 +15,16 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.errors import InputError
-from benchflow.gateway.chain import build_chain
 from benchflow.gateway.gateway import Gateway, Tap, find_dialect
 from benchflow.gateway.guard import Guard
-from benchflow.gateway.limits import Pace
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.prices import find_own_prices
-from benchflow.gateway.retrying import Retries
-from benchflow.gateway.spoken import spoken_dialects
 from benchflow.gateway.upstream import TrialContext
-from benchflow.gateway.upstreams import OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.opening import OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.spoken import spoken_dialects
+from benchflow.gateway.wrapping.chain import build_chain
+from benchflow.gateway.wrapping.limits import Pace
+from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.redact import Redactor
 from benchflow.report.exchanges import Totals
 from benchflow.report.exchanges_live import Watch, open_watch
@@ -32,7 +32,7 @@ from benchflow.runner.folder import make_folder
 from benchflow.runner.interrupt import interruptible
 
 if TYPE_CHECKING:
-    from benchflow.gateway.fault_plan import FaultPlan
+    from benchflow.gateway.wrapping.fault_plan import FaultPlan
 
 KEY_VARIABLE = "BENCHFLOW_GATEWAY_KEY"
 """Has the key that clients must send, where no option does."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchflow.contracts import Limits
 from benchflow.gateway.prices import find_own_prices
-from benchflow.gateway.upstreams import GENERIC_PROVIDER, OpenedUpstream, open_upstream
+from benchflow.gateway.upstreams.opening import GENERIC_PROVIDER, OpenedUpstream, open_upstream
 from benchflow.hosting.backend import OWN_BACKEND, OWN_CHOICE, NoUpstream, OwnBackend, read_backend, require_gateway
 from benchflow.hosting.launch import required_values
 from benchflow.machine.home import Home
@@ -85,7 +85,7 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
     else:
         upstream = _open_upstream(request, agent, scenarios, environ, own)
     if request.record:
-        from benchflow.gateway.cassette_file import refuse_existing
+        from benchflow.gateway.cassettes.writer import refuse_existing
 
         refuse_existing(request.record)
     return Job(

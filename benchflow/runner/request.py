@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from benchflow.errors import InputError
-from benchflow.gateway.limits import Pace
-from benchflow.gateway.retrying import Retries
+from benchflow.gateway.wrapping.limits import Pace
+from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.runner.gate import Gate, allowed_unscored
 from benchflow.runner.trial import Keep
 
 if TYPE_CHECKING:
-    from benchflow.gateway.fault_plan import FaultPlan
+    from benchflow.gateway.wrapping.fault_plan import FaultPlan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.contracts import Event
-from benchflow.gateway.chain import build_chain
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.upstream import Upstream
+from benchflow.gateway.wrapping.chain import build_chain
 from benchflow.hosting.equipment import Equipment
 from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
@@ -131,7 +131,7 @@ def _recorder(job: Job, redactor: Redactor) -> Callable[[Upstream], Upstream] | 
 async def _require_upstream(job: Job) -> None:
     """Make sure that the upstream is there, and speaks what the agent does. Raises InputError."""
     if job.upstream.target:
-        from benchflow.gateway.spoken import require_spoken
+        from benchflow.gateway.upstreams.spoken import require_spoken
 
         await require_spoken(job.upstream, job.agent.label, job.agent.api_protocol)
 

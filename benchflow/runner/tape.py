@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from benchflow import __version__
 from benchflow.errors import InputError
-from benchflow.gateway.cassette import Cassette, Head, read_cassette
-from benchflow.gateway.cassette_file import CassetteFile
-from benchflow.gateway.cassette_recorder import CassetteRecorder
-from benchflow.gateway.cassette_replay import Replay
+from benchflow.gateway.cassettes.cassette import Cassette, Head, read_cassette
+from benchflow.gateway.cassettes.recorder import CassetteRecorder
+from benchflow.gateway.cassettes.replay import Replay
+from benchflow.gateway.cassettes.writer import CassetteFile
 from benchflow.gateway.prices import Pricing
 from benchflow.gateway.upstream import PLAYED, Upstream
-from benchflow.gateway.upstreams import OpenedUpstream
+from benchflow.gateway.upstreams.opening import OpenedUpstream
 from benchflow.manifest import Manifest
 from benchflow.redact import Redactor
 from benchflow.scenario import Scenario

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from benchflow.contracts import Event, EventSource, EventType
-from benchflow.gateway.exchanges import RecordedExchange, read_exchanges
 from benchflow.gateway.message import Exchange, ToolResult
+from benchflow.gateway.records.exchanges import RecordedExchange, read_exchanges
 from benchflow.session.projection import Projection
 from benchflow.store import ACP_LOG, EXCHANGE_LOG
 

@@ -35,8 +35,8 @@ from peers import (
 
 from benchflow.clock import Clock
 from benchflow.gateway.gateway import Gateway
-from benchflow.gateway.null import Null
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.null import Null
 from benchflow.redact import Redactor
 
 AT_ONCE = 64

@@ -15,11 +15,11 @@ from dialect_samples import BASH, SAMPLES, Ask, Sample
 from wire import MODEL, PROMPT, listener, port_of, post
 
 from benchflow.clock import Clock
-from benchflow.gateway.dialects import DIALECTS
-from benchflow.gateway.forward import Forward, Target
+from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.message import ToolUse
 from benchflow.gateway.upstream import TrialContext
+from benchflow.gateway.upstreams.forward import Forward, Target
 from benchflow.redact import Redactor
 
 CHUNKS = 50

@@ -1,0 +1,1 @@
+"""Recordings of exchanges that can be played again."""

@@ -1,0 +1,1 @@
+"""The dialects of model APIs: bytes and values in, values out."""
