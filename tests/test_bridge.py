@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from benchflow.errors import InputError, TrialError
 from benchflow.hosting.bridge import Bridge
 from benchflow.manifest import load_manifest
 from benchflow.manifests.bridge import BridgeTable
+from benchflow.registry import built_in_folder
 from benchflow.sandbox.interface import Folders, Inside
 from benchflow.workspaces.tree import DEEPEST, Tree
 
@@ -92,17 +94,18 @@ async def test_absolute_paths_of_the_workspace_lead_into_the_agents_root(tmp_pat
 
 
 async def test_what_happens_in_the_workspace_itself_is_kept_and_brought_at_the_next_turn(trial: Trial) -> None:
-    put(trial.workspace, one="1", two="1", both="1")
+    put(trial.workspace, one="1", two="1", both="1", fought="1")
 
     async with trial.bridge.turn():
-        put(trial.workspace, one="2", three="2", both="workspace")
+        put(trial.workspace, one="2", three="2", both="workspace", fought="2")
+        (trial.own / "fought").unlink()
         (trial.workspace / "two").unlink()
         put(trial.own, both="own")
     between = texts(trial.workspace)
     async with trial.bridge.turn():
         brought = texts(trial.own)
 
-    assert between == {"one": "2", "three": "2", "both": "own"}
+    assert between == {"one": "2", "three": "2", "both": "own", "fought": "2"}
     assert brought == between
 
 
@@ -269,6 +272,16 @@ async def test_workspace_that_has_the_links_name_is_refused(trial: Trial) -> Non
     assert caught.value.code == "setup"
 
 
+async def test_what_takes_the_links_place_is_no_result(trial: Trial) -> None:
+    put(trial.workspace, file="1")
+
+    async with trial.bridge.turn():
+        (trial.own / "workspace").unlink()
+        put(trial.own, workspace__file="2")
+
+    assert texts(trial.workspace) == {"file": "1"}
+
+
 async def test_endless_depth_ends_the_looking_and_nothing_else(trial: Trial) -> None:
     put(trial.workspace, file="1")
 
@@ -370,8 +383,8 @@ def make_virtual(shell: Shell, *more: tuple[str, str]) -> None:
     shell.write("bridged/scenario.toml", SCENARIO)
 
 
-def run(shell: Shell, *words: str) -> dict[str, Any]:
-    ended = shell.run("run", "./virtual", "./bridged", "--json", *words)
+def run(shell: Shell, *words: str, **environ: str) -> dict[str, Any]:
+    ended = shell.run("run", "./virtual", "./bridged", "--json", *words, environ=environ)
     assert ended.stdout, ended.stderr
     return json.loads(ended.stdout)["rows"][0]
 
@@ -404,3 +417,35 @@ def test_agent_that_dies_is_scored_on_what_it_did(tmp_path: Path) -> None:
     row = run(shell)
 
     assert (row["error_code"], row["score"]) == ("crash", 1.0), row["error"]
+
+
+def test_what_an_agent_writes_on_its_way_out_counts(tmp_path: Path) -> None:
+    shell = open_shell(tmp_path)
+    late = 'with open(os.path.join(os.environ["VIRTUAL_ROOT"], "copied.txt"), "w") as file:\n        file.write("late")'
+    make_virtual(shell, ("    asyncio.run(main())", f"    asyncio.run(main())\n    {late}"))
+
+    row = run(shell)
+
+    failed = [check["id"] for check in row["check_details"] if not check["passed"]]
+    assert (row["completion_reason"], len(failed), row["score"]) == ("stop", 1, pytest.approx(2 / 3)), row["error"]
+
+
+@pytest.mark.real
+def test_deep_agents_on_a_virtual_root_solve_a_task(tmp_path: Path) -> None:
+    shell = open_shell(tmp_path)
+    origin = built_in_folder() / "deepagents-acp"
+    shell.write("virtual/requirements.txt", (origin / "requirements.txt").read_text())
+    manifest = re.sub(
+        "(?m)^(contract_version|name|aliases|claimed_tier) .*\n", "", (origin / "manifest.toml").read_text()
+    )
+    bridge = '[env]\nVIRTUAL_ROOT = "${BENCHFLOW_AGENT_HOME}/deep"\n[bridge]\nroot = "deep"\n'
+    shell.write("virtual/manifest.toml", f'contract_version = "1.2"\nname = "virtual"\n{manifest}\n{bridge}')
+    server = (origin / "server.py").read_text()
+    real, virtual = "root_dir=session.cwd, virtual_mode=False", 'root_dir=os.environ["VIRTUAL_ROOT"], virtual_mode=True'
+    assert real in server
+    shell.write("virtual/server.py", server.replace(real, virtual))
+    shell.write("bridged/scenario.toml", SCENARIO)
+
+    row = run(shell, **{**os.environ, "BENCHFLOW_HOME": str(tmp_path / "home")})  # for what installs need
+
+    assert (row["success"], row["score"]) == (True, 1.0), row["error"]
