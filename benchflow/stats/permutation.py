@@ -44,7 +44,7 @@ class ShiftTest:
 
     def p_value(self, shift: float = 0.0) -> float:
         """Return the probability of a difference at least as far from this shift, were it the true one."""
-        near = SAME * max(1.0, abs(shift), float(np.abs(self.thresholds).max(initial=0.0)))
+        near = SAME * max(abs(shift), float(np.abs(self.thresholds).max(initial=0.0)))
         below = int(np.searchsorted(self.thresholds, shift + near, side="right"))
         above = self.thresholds.size - int(np.searchsorted(self.thresholds, shift - near, side="left"))
         return min(1.0, 2 * (min(below, above) + self.unchanged) / self.permutations)
