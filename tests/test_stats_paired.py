@@ -1,6 +1,7 @@
 """Head against base by scenario: verdicts, their intervals, and what could have been found."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,7 +25,7 @@ ALL = 1 << 30
 """Resamples, that scipy takes every permutation."""
 
 
-def suite(*values: list[float]) -> Side:
+def suite(*values: Sequence[float]) -> Side:
     return {f"s{index}": list(given) for index, given in enumerate(values)}
 
 
@@ -120,23 +121,19 @@ def test_pairs_that_passed_or_not_have_mcnemars_p(pairs: list[tuple[bool, bool]]
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.integers(-90, 90).map(lambda tenths: tenths / 10), min_size=2, max_size=2), min_size=6, max_size=8
-    )
-)
-def test_the_verdict_the_interval_and_p_agree(values: list[list[float]]) -> None:
-    base = suite(*[[0.0]] * len(values))
-    found = compare(base, suite(*values))
+@given(st.lists(st.lists(st.integers(-90, 90), min_size=2, max_size=2), min_size=6, max_size=8))
+def test_the_verdict_the_interval_and_p_agree(values: list[list[int]]) -> None:
+    """Whole numbers: scipy does not see ties that rounding hides."""
+    found = compare(suite(*[[0.0]] * len(values)), suite(*values))
 
-    means = [math.fsum(given) / len(given) for given in values]
+    means = [sum(given) / 2 for given in values]
     theirs = scipy.stats.permutation_test(
         (means,), np.mean, vectorized=True, permutation_type="samples", n_resamples=ALL
     )
     assert found.p == pytest.approx(theirs.pvalue)
     assert found.interval
     assert found.interval.low - 1e-9 <= (found.difference or 0) <= found.interval.high + 1e-9
-    assert (found.verdict != "not distinguishable") == ((found.p or 0) <= 0.05 and not found.interval.contains(0))
+    assert (found.verdict != "not distinguishable") == ((found.p or 0) <= 0.05)
     assert found.bootstrap
 
 
