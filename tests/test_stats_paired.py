@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.power import TTestPower
-from statsmodels.stats.proportion import confint_proportions_2indep
+from statsmodels.stats.proportion import confint_proportions_2indep, power_proportions_2indep
 
 from benchflow.stats.interval import Interval
 from benchflow.stats.paired import PairedComparison, compare, relative_reduction_of_pairs
@@ -175,12 +175,24 @@ def test_the_smallest_detectable_difference_is_nearly_that_of_the_paired_t_test(
     assert found.detectable == pytest.approx(theirs, rel=0.12)
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("count", [40, 100])
+def test_the_smallest_detectable_drop_of_a_rate_has_statsmodels_power(rate: float, count: int) -> None:
+    passed = round(rate * count)
+    side = suite([1.0] * passed + [0.0] * (count - passed))
+    found = compare(side, side, bounds=RATE)
+
+    assert found.detectable
+    power: Any = power_proportions_2indep(-found.detectable, rate, count)
+    assert 0.78 <= power.power <= 0.99
+
+
 def test_a_planted_difference_of_the_detectable_size_is_found_and_none_where_none_is() -> None:
-    """120 comparisons each: 14 scenarios of 8 repetitions, where the smallest detectable drop is about 0.17."""
+    """120 comparisons each: 14 scenarios of 8 repetitions, where the smallest detectable drop is about 0.2."""
     rng, found, false, detectable, covered = np.random.default_rng(3), 0, 0, [], 0
     for _ in range(120):
         rates = rng.beta(4, 2, 14)
-        lower = np.clip(rates - 0.17, 0, 1)
+        lower = np.clip(rates - 0.2, 0, 1)
         dropped = compare(drawn(rng, rates, 8), drawn(rng, lower, 8), bounds=RATE)
         same = compare(drawn(rng, rates, 8), drawn(rng, rates, 8), bounds=RATE)
         found += dropped.verdict == "worse"
@@ -188,7 +200,7 @@ def test_a_planted_difference_of_the_detectable_size_is_found_and_none_where_non
         detectable.append(dropped.detectable or 1)
         assert dropped.interval
         covered += dropped.interval.contains(float((lower - rates).mean()))
-    assert np.median(detectable) == pytest.approx(0.17, abs=0.02)
+    assert np.median(detectable) == pytest.approx(0.2, abs=0.02)
     assert 0.68 <= found / 120 <= 0.92
     assert false / 120 <= 0.09
     assert covered / 120 >= 0.92

@@ -136,6 +136,17 @@ def test_the_jackknife_of_a_quantile_needs_no_resorting() -> None:
             np.testing.assert_allclose(statistic.leave_one_out(sample)[order], expected)
 
 
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_the_expanded_interval_moves_its_tails_out_to_students(size: int) -> None:
+    values = np.random.default_rng(size).normal(size=size)
+    tail = scipy.stats.norm.cdf(-math.sqrt(size / (size - 1)) * scipy.stats.t.ppf(0.95, size - 1))
+
+    found = expanded_interval(values, level=0.9, resamples=500)
+
+    assert found
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws(values, MEAN, 500, 0), (tail, 1 - tail))))
+
+
 def test_memory_is_bounded_by_resampling_in_parts() -> None:
     values = np.random.default_rng(4).normal(size=2_500)
     whole = np.random.default_rng(5).integers(0, 2_500, (1_000, 2_500))

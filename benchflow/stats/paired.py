@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchflow.stats.bootstrap import expanded_interval
+from benchflow.stats.detectable import smallest_detectable, within_bounds
 from benchflow.stats.effect import Reduction
 from benchflow.stats.interval import Interval, check_level, hull
 from benchflow.stats.mcnemar import McNemar, mcnemar
 from benchflow.stats.permutation import ShiftTest, sign_flips, within_strata
 from benchflow.stats.sample import sample
 from benchflow.stats.spread import Bounds, Pair, Spread, spread_over_scenarios, spread_over_trials
-from benchflow.stats.student import t_quantile
 
 Verdict = Literal["better", "worse", "not distinguishable"]
 Over = Literal["scenarios", "trials"]
 Trials = Mapping[str, Sequence[float]]
 """Scenario → the values of its scored trials on one side."""
-POWER = 0.8
-"""The chance with which the smallest detectable difference is found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +110,7 @@ def compare(
         p=p,
         mcnemar=_mcnemar(pairs),
         verdict=_verdict(interval, p, level, higher_is_better),
-        detectable=_detectable(difference, interval, spread, bounds),
+        detectable=_detectable(rows, pairs, interval, spread, bounds),
     )
 
 
@@ -169,14 +167,16 @@ def _verdict(interval: Interval | None, p: float, level: float, higher_is_better
 
 
 def _detectable(
-    difference: float, interval: Interval | None, spread: Spread | None, bounds: Bounds | None
+    rows: Sequence[ScenarioDifference],
+    pairs: Sequence[Pair],
+    interval: Interval | None,
+    spread: Spread | None,
+    bounds: Bounds | None,
 ) -> float | None:
-    """Return how far off 0 a true difference must be for an interval so wide to exclude 0 with a chance of 0.8.
-
-    The interval's longer side, and Student's 0.8 quantile of standard errors: for Student's interval that is the usual
-    (t(1 - alpha/2) + t(power)) standard errors (Bloom, Evaluation Review 19, 1995).
-    """
     if interval is None or spread is None:
         return None
-    smallest = max(interval.high - difference, difference - interval.low) + t_quantile(POWER, spread.df) * spread.error
-    return None if bounds and smallest > bounds[1] - bounds[0] else smallest
+    smallest = smallest_detectable(_mean([row.difference for row in rows]), interval, spread)
+    if bounds is None:
+        return smallest
+    trials = min(sum(len(pair[side]) for pair in pairs) for side in (0, 1))
+    return within_bounds(smallest, _mean([(row.base + row.head) / 2 for row in rows]), trials, bounds)

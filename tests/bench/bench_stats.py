@@ -138,22 +138,27 @@ def summary(found: list[PairedComparison]) -> str:
 
 
 def planted(simulations: int) -> None:
-    """Plant a drop of just the size that other samples say they can detect, and count how often it is found."""
+    """Plant a drop of just the size that a comparison of the same rates called detectable, and count the finds."""
     print("\na drop of the smallest detectable size, planted: found (0.8 is promised), and false verdicts without it")
-    for count, repetitions in ((1, 30), (4, 10), (14, 3), (14, 10), (30, 3), (100, 1)):
-        rng = np.random.default_rng(4)
-        pilot = [
-            compare(drawn(rng, rates, repetitions), drawn(rng, rates, repetitions), bounds=RATE).detectable or 1.0
-            for rates in rng.beta(8, 3, (40, count))
-        ]
-        drop, found, false = statistics.median(pilot), 0, 0
-        for rates in rng.beta(8, 3, (simulations, count)):
-            base, same = drawn(rng, rates, repetitions), drawn(rng, rates, repetitions)
-            lower = drawn(rng, lowered(rng, rates, drop, 0), repetitions)
-            found += compare(base, lower, bounds=RATE).verdict == "worse"
-            false += compare(base, same, bounds=RATE).verdict != "not distinguishable"
-        print(f"{count:9} x {repetitions:2}: drop {drop:.3f} found {found / simulations:.3f}", end="")
-        print(f", false {false / simulations:.3f}", flush=True)
+    for ones, zeros in ((8, 3), (30, 1)):
+        for count, repetitions in ((1, 30), (4, 10), (14, 3), (14, 10), (30, 3), (100, 1)):
+            rng = np.random.default_rng(4)
+            drops, found, false = [], 0, 0
+            for rates in rng.beta(ones, zeros, (simulations, count)):
+                base, same = drawn(rng, rates, repetitions), drawn(rng, rates, repetitions)
+                without = compare(base, same, bounds=RATE)
+                false += without.verdict != "not distinguishable"
+                drop = without.detectable
+                if drop is None or drop > rates.mean():
+                    continue  # no drop can be so large
+                drops.append(drop)
+                lower = drawn(rng, lowered(rng, rates, drop, 0), repetitions)
+                found += compare(drawn(rng, rates, repetitions), lower, bounds=RATE).verdict == "worse"
+            print(
+                f"rate {ones / (ones + zeros):.2f} {count:4} x {repetitions:2}: drop {statistics.median(drops):.3f}",
+                end="",
+            )
+            print(f" found {found / len(drops):.3f}, false {false / simulations:.3f}", flush=True)
 
 
 def samples(simulations: int) -> None:
