@@ -10,8 +10,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_IGNORED = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-"""By Python or by the helper."""
+_IGNORED = [
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+]
+"""By Python, by the helper, or by a shell that started BenchFlow in the background."""
 _SHELL = "/bin/sh"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
