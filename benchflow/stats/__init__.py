@@ -6,9 +6,9 @@
 | `rates` | how often does it succeed? which scenarios are flaky? | `success_rate`, `wilson`, `flaky_scenarios` |
 | `pass_k` | does one of k tries succeed? do all? | `pass_at_k`, `pass_hat_k` |
 | `agreement` | do repetitions agree, or a judge with itself? | `agreement` |
-| `bootstrap` | how sure is any statistic? (`statistic`: `MEAN`, `MEDIAN`, `quantile`, `each`) | `bca_interval`,
-`percentile_interval`, `expanded_interval` |
-| `paired` | is head better than base, on the same scenarios? | `compare`, `relative_reduction_of_pairs` |
+| `bootstrap` | how sure is any statistic? | `percentile_interval`, `bca_interval`, `expanded_interval` |
+| `statistic` | of which statistic? | `MEAN`, `MEDIAN`, `quantile`, `each` |
+| `paired` | is head better than base on the same scenarios? what could be seen? | `compare`, `relative_reduction_of_pairs` |
 | `mcnemar` | the same for pairs that passed or not | `mcnemar` |
 | `effect` | how large is the difference of two independent groups? | `cohens_d`, `cliffs_delta`, `relative_reduction` |
 | `permutation` | could that be chance? | `two_sample`, `sign_flips`, `within_strata` |
