@@ -8,7 +8,7 @@
 | `agreement` | do repetitions agree, or a judge with itself? | `agreement` |
 | `bootstrap` | how sure is any statistic? | `percentile_interval`, `bca_interval`, `expanded_interval` |
 | `statistic` | of which statistic? | `MEAN`, `MEDIAN`, `quantile`, `each` |
-| `paired` | is head better than base on the same scenarios? what could be seen? | `compare`, `relative_reduction_of_pairs` |
+| `paired` | is head better than base on the same scenarios? | `compare`, `relative_reduction_of_pairs` |
 | `mcnemar` | the same for pairs that passed or not | `mcnemar` |
 | `effect` | how large is the difference of two independent groups? | `cohens_d`, `cliffs_delta`, `relative_reduction` |
 | `permutation` | could that be chance? | `two_sample`, `sign_flips`, `within_strata` |
