@@ -138,6 +138,7 @@ def test_equivalence_is_statsmodels(base: list[float], head: list[float], margin
         theirs = ttost_paired(np.array(differences), np.zeros(len(differences)), -margin, margin)
         assert ours.p == pytest.approx(theirs[0], rel=1e-6, abs=1e-9)
         assert ours.interval
+        assert ours.interval.level == pytest.approx(0.9)
         assert ours.equivalent == (-margin < ours.interval.low and ours.interval.high < margin)
 
 

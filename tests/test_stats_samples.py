@@ -136,6 +136,12 @@ def test_the_jackknife_of_a_quantile_needs_no_resorting() -> None:
             np.testing.assert_allclose(statistic.leave_one_out(sample)[order], expected)
 
 
+def test_an_interval_holds_its_limits() -> None:
+    interval = Interval(low=1.0, high=3.0, level=0.9)
+    assert [interval.contains(value) for value in (0.9, 1.0, 2.0, 3.0, 3.1)] == [False, True, True, True, False]
+    assert interval.width == 2
+
+
 @pytest.mark.parametrize("size", [2, 5, 20])
 def test_the_expanded_interval_moves_its_tails_out_to_students(size: int) -> None:
     values = np.random.default_rng(size).normal(size=size)
