@@ -41,3 +41,9 @@ class TrialError(BenchFlowError):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code: ErrorCode = code
+
+
+def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first cause in a group: the others are of the tasks that ended with it."""
+    error = group.exceptions[0]
+    return first_cause(error) if isinstance(error, BaseExceptionGroup) else error

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from benchflow.errors import InputError
 from benchflow.hosting.launch import (
     LaunchValues,
-    acp_model,
     agent_environment,
     canonical_variables,
     expand,
@@ -18,6 +17,7 @@ from benchflow.hosting.launch import (
     write_home,
 )
 from benchflow.manifest import Manifest, manifest_of_code
+from benchflow.session.model import model_name
 
 VALUES = LaunchValues(
     gateway_url="http://127.0.0.1:4141",
@@ -175,4 +175,4 @@ def test_failing_prepare_command_is_not_followed_by_the_agent(tmp_path: Path) ->
     ],
 )
 def test_model_is_written_as_the_agent_wants_it(form: str, model: str, written: str) -> None:
-    assert acp_model(manifest(acp_model_format=form), model=model, provider="openai") == written
+    assert model_name(model, manifest(acp_model_format=form).acp_model_format, "openai") == written

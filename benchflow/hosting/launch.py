@@ -1,4 +1,4 @@
-"""What an agent is started with: its environment, the files of its HOME, its command, and its model's name.
+"""What an agent is started with: its environment, the files of its HOME, and its command.
 
 Pure but for `write_home`. The environment is built from nothing, so that no setting of the user's machine (registries,
 proxies, `NODE_OPTIONS`) reaches an agent unless its manifest names it.
@@ -150,13 +150,6 @@ def launch_argv(manifest: Manifest, variables: Mapping[str, str]) -> tuple[str, 
         return ("bash", "-c", manifest.launch_cmd)
     prepare = expand(manifest.prepare_cmd, variables, f"{manifest.place}: `prepare_cmd`")
     return ("bash", "-c", _PREPARED, "launch", prepare, manifest.launch_cmd)
-
-
-def acp_model(manifest: Manifest, *, model: str, provider: str) -> str:
-    """Write the model's name as the agent wants it over ACP."""
-    if manifest.acp_model_format == "bare" or model.startswith(f"{provider}/"):
-        return model
-    return f"{provider}/{model}"
 
 
 def _expanded(manifest: Manifest, table: str, texts: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:

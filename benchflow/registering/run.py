@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import anyio
 
-from benchflow.errors import InputError
+from benchflow.errors import InputError, first_cause
 from benchflow.evidence import Step, StepName
 from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
@@ -18,6 +18,7 @@ from benchflow.registering.every import Outcome, register_every
 from benchflow.registering.register import Measuring, Registered, register
 from benchflow.registering.target import Wish, find_target
 from benchflow.registry import Registry
+from benchflow.report.terminal import say
 from benchflow.runner.interrupt import EXIT_CODE, interruptible
 from benchflow.sandbox.choose import Wish as SandboxWish
 from benchflow.sandbox.interface import Network
@@ -55,7 +56,7 @@ def run_one(request: RegisterRequest, watcher: Watcher, environ: Mapping[str, st
     with tempfile.TemporaryDirectory(prefix="register-", dir=home.scratch) as staging:
         target = find_target(request.wish, Path(staging), environ)
         for warning in target.manifest.warnings:
-            _say(f"warning: {warning}")
+            say(f"warning: {warning}")
         how = _how(request, home, environ, on_begin=watcher.began, on_step=watcher.ended)
         return _run(register(target, how, keep=request.keep, in_place=request.in_place))
 
@@ -71,7 +72,7 @@ def run_every(request: RegisterRequest, environ: Mapping[str, str] = os.environ)
 
     def ended(outcome: Outcome) -> None:
         tier = outcome.registered.measurement.tier if outcome.registered else f"not tried: {outcome.error}"
-        _say(f"{outcome.manifest.name}: {tier}")
+        say(f"{outcome.manifest.name}: {tier}")
 
     return _run(
         register_every(
@@ -112,18 +113,8 @@ def _run(work: Coroutine[Any, Any, Result]) -> Result:
     try:
         anyio.run(whole)
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first_cause(group) from group
     if not results:
-        _say("interrupted; nothing was stored")
+        say("interrupted; nothing was stored")
         sys.exit(EXIT_CODE)
     return results[0]
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group: the others are of the tasks that ended with it."""
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -31,3 +31,8 @@ def print_json(value: object) -> None:
     text = orjson.dumps(value, default=str, option=option | orjson.OPT_NON_STR_KEYS).decode()
     sys.stdout.write(escape_json(text) + "\n")
     sys.stdout.flush()
+
+
+def say(line: str) -> None:
+    """Tell the user something beside the result: a line on stderr, there at once."""
+    print(line, file=sys.stderr, flush=True)

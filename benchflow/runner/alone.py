@@ -4,7 +4,6 @@ import ipaddress
 import os
 import secrets
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.redact import Redactor
 from benchflow.report.exchanges import Totals
 from benchflow.report.exchanges_live import Watch, open_watch
+from benchflow.report.terminal import say
 from benchflow.runner.folder import make_folder
 from benchflow.runner.interrupt import interruptible
 
@@ -77,7 +77,7 @@ async def _serve(request: AloneRequest, opened: OpenedUpstream, key: str | None,
     dialects = await spoken_dialects(opened)
     clock, redactor = Clock(), Redactor([*opened.secrets, *([key] if key else [])])
     chain = build_chain(
-        opened.upstream, pace=request.pace, retries=request.retries, faults=request.faults, on_key_refused=_say
+        opened.upstream, pace=request.pace, retries=request.retries, faults=request.faults, on_key_refused=say
     )
     async with AsyncExitStack() as stack:
         gateway = await stack.enter_async_context(
@@ -131,7 +131,7 @@ class _Session:
     def refused(self, reason: str) -> None:
         self._refused += 1
         if self._refused == 1:
-            _say(f"refused: {reason}; further refusals are only counted")
+            say(f"refused: {reason}; further refusals are only counted")
 
     def close(self, folder: Path) -> None:
         refused = f"{self._refused} refused at the door\n" if self._refused else ""
@@ -228,7 +228,3 @@ def _settings(urls: Mapping[str, str]) -> Sequence[str]:
     for name, url in urls.items():
         lines.setdefault(f"{CLIENT_VARIABLES[find_dialect(name).name]}={url}", []).append(name)
     return [f"# {', '.join(names)}\nexport {setting}" for setting, names in lines.items()]
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import anyio
 
 from benchflow.clock import Clock
 from benchflow.contracts import Event
+from benchflow.errors import first_cause
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.upstream import Upstream
 from benchflow.gateway.wrapping.chain import build_chain
@@ -20,6 +20,7 @@ from benchflow.install import Install, ensure_installed, find_install
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
 from benchflow.report.progress import Progress, open_progress
+from benchflow.report.terminal import say
 from benchflow.row import ProfileRow
 from benchflow.runner.describe import describe_run
 from benchflow.runner.folder import RunFolder
@@ -57,9 +58,9 @@ def run_sync(request: RunRequest, environ: Mapping[str, str] = os.environ) -> Ru
     """Run it all. Raises InputError, before any agent is started where that is possible."""
     job = look_up(request, environ)
     try:
-        return anyio.run(perform, job, _say)
+        return anyio.run(perform, job, say)
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first_cause(group) from group
 
 
 async def perform(job: Job, say: Say) -> RunResult:
@@ -187,13 +188,3 @@ class _Watcher:
 
     async def on_event(self, event: Event) -> None:
         self.progress.trial_event(self.trial, event)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group: the others are of the tasks that ended with it."""
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
