@@ -185,6 +185,25 @@ def _alive_below(folder: Path) -> list[str]:
     return found
 
 
+def test_secret_that_an_agent_was_given_is_in_no_evidence_and_in_no_output(shell: Shell) -> None:
+    key = "correct-horse-battery-9"
+    text = manifest("mine").replace("[client]", 'requires_env = ["SOME_KEY"]\n[client]')
+    leak = "echo it is $SOME_KEY >&2; exit 3"
+    shell.write(
+        "mine/manifest.toml",
+        "\n".join(f"launch_cmd = '{leak}'" if line.startswith("launch_cmd") else line for line in text.splitlines()),
+    )
+
+    ended = shell.run("register", "./mine", "--sandbox", "process", environ={"SOME_KEY": key})
+
+    assert ended.returncode == 3, ended.stderr
+    assert "it is [redacted:known]" in ended.stderr
+    files = [path for path in (shell.folder / "home").rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"evidence.json", "stderr.log"}
+    assert [path.name for path in files if key.encode() in path.read_bytes()] == []
+    assert key not in ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -23,9 +23,11 @@ from benchflow.probe import opening, working
 from benchflow.probe.remedies import REMEDIES
 from benchflow.probe.seen import Seen, failed
 from benchflow.probe.subject import ProbeSettings, Subject
+from benchflow.redact import Redactor
 from benchflow.session.agentinfo import PROTOCOL_VERSION, AgentInfo
 from benchflow.session.model import find_offers
 
+Document = TypeVar("Document", Step, Evidence)
 OnStep = Callable[[Step], None]
 OnBegin = Callable[[StepName], None]
 Doing = Callable[[Subject], Awaitable[Seen]]
@@ -121,9 +123,10 @@ class _Prober:
                 self._captured = self._capture()
 
     def _add(self, step: Step) -> None:
-        """Keep a step and tell of it. What is kept says nothing of where on this machine the agent lives."""
-        self._on_step(step)
+        """Tell of a step, and keep it. What is kept says nothing of where on this machine the agent lives."""
         settings = self.subject.settings
+        step = without_secrets(step, settings.equipment.redactor)
+        self._on_step(step)
         places = {settings.equipment.install.folder: "$BENCHFLOW_AGENT_DIR", settings.scratch: "$SCRATCH"}
         self._steps.append(step.model_copy(update={"detail": without_places(step.detail, places)}))
 
@@ -164,6 +167,7 @@ class _Prober:
             dialect=_dialect_of(exchanges),
             main=facts.get("main", 0),
             auxiliary=facts.get("auxiliary", 0),
+            subagent=facts.get("subagent", 0),
             models_asked=tuple(asked),
             models_enforced=sum(any(change.kind == "model" for change in exchange.changes) for exchange in exchanges),
             updates=dict(sorted(self.subject.updates().items())),
@@ -177,7 +181,7 @@ class _Prober:
         opened = subject.opened.raw if subject.opened else {}
         offers = find_offers(opened)
         ways = next((step.facts.get("ways", {}) for step in self._steps if step.name == "model"), {})
-        return Evidence(
+        found = Evidence(
             agent=kit.manifest.name,
             manifest_digest=kit.manifest.digest,
             declared_version=kit.manifest.version,
@@ -203,6 +207,14 @@ class _Prober:
             quirks=tuple(dict.fromkeys(self._quirks)),
             memory_mb=subject.memory.peak_mb if subject.memory else None,
         )
+        return without_secrets(found, kit.redactor)
+
+
+def without_secrets(document: Document, redactor: Redactor) -> Document:
+    """Return it without the secrets that the agent was given, and may have said of itself or on its stderr."""
+    content = document.model_dump_json().encode()
+    clean = redactor.redact(content)
+    return document if clean is content else type(document).model_validate_json(clean)
 
 
 def without_places(text: str, places: Mapping[Path, str]) -> str:

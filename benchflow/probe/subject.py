@@ -172,5 +172,6 @@ def described(exchanges: Sequence[Exchange]) -> dict[str, Any]:
     return {
         "main": sum(exchange.role == "main" and exchange.succeeded for exchange in exchanges),
         "auxiliary": sum(exchange.role == "auxiliary" for exchange in exchanges),
+        "subagent": sum(exchange.role == "subagent" for exchange in exchanges),
         "models": sorted({exchange.model_asked for exchange in exchanges if exchange.model_asked}),
     }
