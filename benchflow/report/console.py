@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from benchflow.report import numbers
 from benchflow.report.text import one_line
-from benchflow.report.verdict import Verdict, Word, is_played, judge
+from benchflow.report.verdict import UNTRUSTED, Verdict, Word, is_played, judge
 from benchflow.row import ProfileRow
 from benchflow.runner.gate import summarize
 from benchflow.store import DEFAULT_FOLDER, table_order
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 STYLES: dict[Word, str] = {"pass": "green", "fail": "red", "unscored": "yellow"}
-
-UNTRUSTED = (
-    "Isolation `process` hides nothing from a determined agent: these scores are not tamper-proof. "
-    "`benchflow doctor` says what bubblewrap needs here."
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from benchflow.contracts import ScorerCheckResult
 from benchflow.report import numbers
-from benchflow.report.console import STYLES, UNTRUSTED, headline
+from benchflow.report.console import STYLES, headline
 from benchflow.report.text import block, head, one_line, tail
 from benchflow.report.trial import CallView, TrialView, TurnView
-from benchflow.report.verdict import describe_limit, is_played, judge
+from benchflow.report.verdict import UNTRUSTED, describe_limit, is_played, judge
 from benchflow.row import ProfileRow
 
 if TYPE_CHECKING:

@@ -10,6 +10,10 @@ from benchflow.row import ProfileRow
 
 Word = Literal["pass", "fail", "unscored"]
 
+UNTRUSTED = (
+    "Isolation `process` hides nothing from a determined agent: these scores are not tamper-proof. "
+    "`benchflow doctor` says what bubblewrap needs here."
+)
 _REASON_LIMIT = 400
 
 

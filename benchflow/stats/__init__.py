@@ -3,6 +3,7 @@
 | module | question | names |
 |---|---|---|
 | `descriptive` | what does one sample look like? how sure is its mean? | `describe`, `mean_interval` |
+| `order` | between which values does the median lie? | `median_interval` |
 | `rates` | how often does it succeed? which scenarios are flaky? | `success_rate`, `wilson`, `flaky_scenarios` |
 | `pass_k` | does one of k tries succeed? do all? | `pass_at_k`, `pass_hat_k` |
 | `agreement` | do repetitions agree, or a judge with itself? | `agreement` |
@@ -22,6 +23,6 @@
 values for is None; a value that is not finite is a ValueError: unscored trials are left out by whoever has them, and
 counted. Seeds have a default, so that the same rows give the same figures to the digit.
 
-`rates`, `agreement`, `mcnemar`, `correction`, `bounds`, `student` and `sequential` import in no time; the others import
-numpy, so import them where they are needed.
+`rates`, `order`, `agreement`, `mcnemar`, `correction`, `bounds`, `student` and `sequential` import in no time; the
+others import numpy, so import them where they are needed.
 """

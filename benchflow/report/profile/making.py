@@ -1,0 +1,123 @@
+"""Makes the model: rows, or what was measured of trials, in; a profile or a comparison out."""
+
+from collections.abc import Iterable, Sequence
+
+from benchflow.report.profile.cells import cell_figures
+from benchflow.report.profile.compared import CellComparison, Comparison
+from benchflow.report.profile.figures import Profile
+from benchflow.report.profile.matching import comparable, labels, match_cells
+from benchflow.report.profile.measured import Measured, measure
+from benchflow.report.profile.naming import CellName
+from benchflow.report.profile.notes import comparison_notes, profile_notes
+from benchflow.row import ProfileRow
+
+LEVEL = 0.95
+
+
+def make_profile(
+    rows: Iterable[ProfileRow], *, planned: Sequence[str] | None = None, level: float = LEVEL, seed: int = 0
+) -> Profile:
+    """Make the figures of a run's rows, of which each trial has one.
+
+    `planned` are the keys of all trials that were to be, in their order, which gives cells theirs; None: those of the
+    rows. The same rows, in any order, give the same figures to the digit.
+    """
+    return profile_of([measure(row) for row in rows], planned=planned, level=level, seed=seed)
+
+
+def make_comparison(
+    base: Iterable[ProfileRow],
+    head: Iterable[ProfileRow],
+    *,
+    across_upstreams: bool = False,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs by their rows. Raises InputError where they cannot be compared."""
+    sides = [[measure(row) for row in rows] for rows in (base, head)]
+    return compare_measured(sides[0], sides[1], across_upstreams=across_upstreams, level=level, seed=seed)
+
+
+def profile_of(
+    trials: Sequence[Measured],
+    *,
+    planned: Sequence[str] | None = None,
+    compared: bool = True,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Profile:
+    """Make the figures of trials; without the comparisons of its cells unless `compared`."""
+    cells = _cells(trials, planned or ())
+    names = labels(list(cells))
+    figures = tuple(
+        cell_figures(name, label, group, level=level, seed=seed)
+        for (name, group), label in zip(cells.items(), names, strict=True)
+    )
+    missing = len(set(planned) - {trial.trial for trial in trials}) if planned else 0
+    return Profile(
+        runs=tuple(sorted({trial.run_id for trial in trials})),
+        level=level,
+        trials=len(trials),
+        missing=missing,
+        scored=sum(cell.scored for cell in figures),
+        unscored=sum(cell.unscored for cell in figures),
+        passed=sum(cell.passed for cell in figures),
+        cells=figures,
+        comparisons=_against_first(cells, names, level, seed) if compared else (),
+        notes=tuple(profile_notes(figures, missing)),
+    )
+
+
+def compare_measured(
+    base: Sequence[Measured],
+    head: Sequence[Measured],
+    *,
+    across_upstreams: bool = False,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two runs by their trials. Raises InputError where they cannot be compared."""
+    from benchflow.report.profile.comparing import compare_cells
+
+    sides = _cells(base, ()), _cells(head, ())
+    matching = match_cells(list(sides[0]), list(sides[1]), across_upstreams=across_upstreams)
+    profiles = [profile_of(side, compared=False, level=level, seed=seed) for side in (base, head)]
+    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    said = dict(zip(names, labels(names), strict=True))
+    return Comparison(
+        base=profiles[0],
+        head=profiles[1],
+        cells=tuple(
+            compare_cells(sides[0][first], sides[1][second], (said[first], said[second]), level=level, seed=seed)
+            for first, second in matching.pairs
+        ),
+        only_base=matching.only_base,
+        only_head=matching.only_head,
+        notes=tuple(comparison_notes(profiles[0].cells, profiles[1].cells)),
+    )
+
+
+def _cells(trials: Sequence[Measured], planned: Sequence[str]) -> dict[CellName, list[Measured]]:
+    """Group trials by cell: in the plan's order, and what it does not name after it, `baseline` first."""
+    groups: dict[CellName, list[Measured]] = {}
+    for trial in trials:
+        groups.setdefault(trial.cell, []).append(trial)
+    places = {key: place for place, key in enumerate(planned)}
+    first = {name: min(places.get(trial.trial, len(places)) for trial in group) for name, group in groups.items()}
+    ordered = sorted(groups, key=lambda name: (first[name], name.mode != "baseline", name))
+    return {name: groups[name] for name in ordered}
+
+
+def _against_first(
+    cells: dict[CellName, list[Measured]], names: Sequence[str], level: float, seed: int
+) -> tuple[CellComparison, ...]:
+    if len(cells) < 2:
+        return ()
+    from benchflow.report.profile.comparing import compare_cells
+
+    (base, base_trials), *others = cells.items()
+    return tuple(
+        compare_cells(base_trials, trials, (names[0], label), level=level, seed=seed)
+        for (name, trials), label in zip(others, names[1:], strict=True)
+        if comparable(base, name)
+    )
