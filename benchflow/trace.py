@@ -116,6 +116,8 @@ def make_turns(exchanges: Iterable[Exchange], records: Sequence[ToolCallRecord])
             thought=exchange.answer.thought,
             tool_calls=of_exchange.get(exchange.id, []),
             tokens=exchange.tokens,
+            ttft_ms=exchange.ttft_ms and round(max(0.0, exchange.ttft_ms - exchange.held_ms), 3),
+            cost_usd=exchange.cost.total_usd,
         )
         for exchange in exchanges
         if exchange.turn is not None

@@ -67,6 +67,8 @@ def test_a_trace_has_turns_with_their_tool_calls(tmp_path: Path) -> None:
             thought="I look.",
             tool_calls=[call],
             tokens=TOKENS,
+            ttft_ms=1.0,
+            cost_usd=0.001,
         ),
         Turn(
             index=1,
@@ -77,6 +79,8 @@ def test_a_trace_has_turns_with_their_tool_calls(tmp_path: Path) -> None:
             thought="",
             tool_calls=[],
             tokens=TOKENS,
+            ttft_ms=1.0,
+            cost_usd=0.001,
         ),
     ]
     assert trace.tool_calls.records == (call,)

@@ -57,6 +57,10 @@ class Turn:
     thought: str
     tool_calls: Sequence[ToolCallRecord]
     tokens: TokenBreakdown | None
+    ttft_ms: float | None = None
+    """To the first byte of the answer, without the time for which the gateway held the request."""
+    cost_usd: float | None = None
+    """None: not known, or nothing was bought."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
-
 from benchflow.contracts import Event, TokenBreakdown
 from benchflow.gateway.message import Exchange
 from benchflow.row import ProfileRow
 from benchflow.store import StoredRun, StoredTrial, read_result
 from benchflow.trace import find_tool_calls
+from benchflow.trajectories.output import output_text
 from benchflow.trajectories.tools import ToolCall
 from benchflow.trajectories.trajectory import Trajectory
 
@@ -96,7 +95,7 @@ def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -
         row=result or (trial.row if number == trial.tries[-1] else None),
         prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],
         turns=turns,
-        other_calls=[_call(call, trajectory) for call in calls if call.exchange not in shown],
+        other_calls=[view_call(call, trajectory) for call in calls if call.exchange not in shown],
         messages=[] if turns else _messages(events),
         errors=[_error(event) for event in events if event.type == "error" or event.data.get("error")],
     )
@@ -113,12 +112,13 @@ def _turn(exchange: Exchange, calls: Iterable[ToolCall], trajectory: Trajectory)
         tokens=exchange.tokens,
         text=exchange.answer.text,
         thought=exchange.answer.thought,
-        calls=[_call(call, trajectory) for call in own],
+        calls=[view_call(call, trajectory) for call in own],
         not_shown=sorted((asked - Counter(call.name for call in own)).elements()),
     )
 
 
-def _call(call: ToolCall, trajectory: Trajectory) -> CallView:
+def view_call(call: ToolCall, trajectory: Trajectory) -> CallView:
+    """Join what the agent showed of a tool call with what the model was told of it."""
     record = call.record()
     shown = output_text(call)
     result = None if shown else trajectory.results.get(call.exchange or "", {}).get(call.asked_id)
@@ -133,31 +133,6 @@ def _call(call: ToolCall, trajectory: Trajectory) -> CallView:
         output=result.text if result else shown,
         output_source="gateway" if result else "acp" if shown else None,
     )
-
-
-def output_text(call: ToolCall) -> str:
-    """Return what came out of a call as text: what the agent showed of it, else its raw output."""
-    shown = [text for block in call.content if (text := _block_text(block))]
-    if shown:
-        return "\n".join(shown)
-    raw = call.raw_output
-    if isinstance(raw, dict):
-        raw = next((raw[key] for key in ("output", "stdout", "content", "text") if isinstance(raw.get(key), str)), raw)
-    return raw if isinstance(raw, str) else "" if raw is None else orjson.dumps(raw).decode()
-
-
-def _block_text(block: Any) -> str:
-    if not isinstance(block, dict):
-        return str(block)
-    content = block.get("content")
-    match block.get("type"):
-        case "diff":
-            return f"changed {block.get('path')}"
-        case "terminal":
-            return f"in terminal {block.get('terminalId')}"
-        case _:
-            text = content.get("text") if isinstance(content, dict) else content or block.get("text")
-            return text if isinstance(text, str) else ""
 
 
 def _messages(events: Iterable[Event]) -> list[str]:

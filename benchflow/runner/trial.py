@@ -220,7 +220,10 @@ class Try:
         for collector in self._stage.collectors:
             try:
                 metrics = await collector.collect(row, cell.scenario, cell.mode, trace=self._trace)
-                found |= {metric.name: {"value": metric.value, "unit": metric.unit} for metric in metrics}
+                found |= {
+                    metric.name: {"value": metric.value, "unit": metric.unit, "source": metric.source}
+                    for metric in metrics
+                }
             except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost a finished trial
                 found[f"{collector.id}.error"] = f"{type(exc).__name__}: {exc}"
         for analyzer in self._stage.analyzers if self._trace else ():
