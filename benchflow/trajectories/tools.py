@@ -37,6 +37,7 @@ class ToolCall:
     raw_input: Any = None
     raw_output: Any = None
     content: Sequence[Any] = ()
+    locations: Sequence[Any] = ()
     closed_ms: float | None = None
     exchange: str | None = None
     """Id of the exchange that asked for it."""
@@ -52,6 +53,8 @@ class ToolCall:
         self.kind = _text(data.get("kind")) or self.kind
         content = data.get("content")
         self.content = content if isinstance(content, list) and content else self.content
+        locations = data.get("locations")
+        self.locations = locations if isinstance(locations, list) and locations else self.locations
         self.raw_input = self.raw_input if data.get("raw_input") is None else data["raw_input"]
         self.raw_output = self.raw_output if data.get("raw_output") is None else data["raw_output"]
         status = _STATUSES.get(str(data.get("status")))
