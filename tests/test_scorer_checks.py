@@ -151,13 +151,15 @@ async def test_tools_without_a_trace_leave_the_trial_unscored(tmp_path: Path) ->
     assert result.error == "tool_not_used-1: there is no trace to find tool calls in"
 
 
-async def test_a_rubric_without_a_judge_leaves_the_trial_unscored(tmp_path: Path) -> None:
+async def test_a_rubric_is_left_to_a_judge(tmp_path: Path) -> None:
     rubric = '[[rubric.criteria]]\nid = "clear"\ndescription = "Is it clear?"\n'
-    rig = await rig_without_process(tmp_path, ONE_CHECK + check("rubric") + rubric)
-    result = await rig.score("done")
+    both = await rig_without_process(tmp_path, ONE_CHECK + check("rubric") + rubric)
+    only = await rig_without_process(tmp_path / "only", check("rubric") + rubric)
+    result, nothing = await both.score("done"), await only.score("done")
 
-    assert (result.success, result.score, result.output_valid) == (None, None, True)
-    assert result.error == "rubric-2: the scenario's rubric needs a judge, and there is none"
+    assert [detail.id for detail in result.details] == ["file_exists-1"]
+    assert (nothing.success, nothing.score, nothing.output_valid) == (None, None, True)
+    assert nothing.error == "there is nothing to judge: every check of the scenario is one of its rubric"
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -21,6 +21,10 @@ class ScorerCheckResult:
     error: str | None = None
     """Why the check could not be judged; the trial is then unscored."""
     weight: float = 1.0
+    grade: float | None = None
+    """In [0, 1], what it earns of its weight; None: all of it if it passed, else nothing."""
+    rationale: str | None = None
+    """Why a judge says so, shown whether it passed or not; None: no judge was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,9 @@ class ScorerResult:
     """The agent said something."""
     error: str | None = None
     score: float | None = None
-    """passed weight / total weight, in [0, 1]; None if unscored."""
+    """earned weight / total weight, in [0, 1]; None if unscored."""
+    extensions: Mapping[str, Any] = field(default_factory=dict)
+    """What else the row keeps of the scoring, also of one that failed: a judge's tokens and cost under `judge`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +56,6 @@ class ScorerContext:
     model: str = ""
     iteration: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    """`trial` (its key), `attempt`, `folder` (a Path: the try's, where a scorer may leave files), and of a stored run
+    `diff` (what the agent changed, as it was written down).
+    """

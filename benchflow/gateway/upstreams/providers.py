@@ -27,6 +27,8 @@ class Provider:
     key: str | None = None
     """The variable that holds the key; None: it needs none."""
     priced_as: str | None = None
+    output_cap: str = "max_tokens"
+    """What its chat completions call the most tokens of an answer."""
     name: str = ""
 
 

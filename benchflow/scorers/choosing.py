@@ -1,0 +1,131 @@
+"""Which scorer judges a run's trials: from what the user said to one that is open. Knows no run."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchflow.clock import Clock
+from benchflow.contracts import JudgeProvider, Scorer
+from benchflow.errors import InputError
+from benchflow.gateway.upstreams.opening import OpenedUpstream
+from benchflow.judging.choice import JudgeChoice, ScorerChoice
+from benchflow.redact import Redactor
+from benchflow.sandbox.interface import Sandbox
+from benchflow.scenario import Scenario
+from benchflow.scorers.checks import ChecksScorer
+from benchflow.workspaces.toolchain import Toolchains
+
+if TYPE_CHECKING:
+    from benchflow.gateway.own_prices import OwnPrices
+    from benchflow.judging.sitting import Judges
+
+BUILT_IN = ("checks", "rubric", "composite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugins:
+    """Finds what is not built in, by name or `module:attribute`. Raises InputError."""
+
+    scorer: Callable[[str], Scorer]
+    judge: Callable[[str], JudgeProvider]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring:
+    """How a run's trials are scored, looked up and not yet open."""
+
+    name: str
+    """One of `BUILT_IN`, or a plugin's id."""
+    own: Scorer | None = None
+    """A plugin; None: `name` is built in."""
+    judge: OpenedUpstream | JudgeProvider | None = None
+    repeats: int = 1
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be in any file of the run."""
+        return self.judge.secrets if isinstance(self.judge, OpenedUpstream) else ()
+
+    @property
+    def judge_label(self) -> str | None:
+        """The judge's name and where it is asked; None: there is none."""
+        if isinstance(self.judge, OpenedUpstream):
+            return f"{self.judge.model} ({self.judge.label})"
+        return self.judge.id if self.judge else None
+
+    @asynccontextmanager
+    async def open(
+        self,
+        *,
+        sandbox: Sandbox,
+        toolchains: Toolchains,
+        clock: Clock,
+        redactor: Redactor,
+        prices: "OwnPrices | None" = None,
+    ) -> AsyncIterator[Scorer]:
+        """Have the scorer while the block runs. Raises InputError where the judge is not there."""
+        checks = ChecksScorer(sandbox, toolchains)
+        if self.own or self.judge is None:
+            yield self.own or checks
+            return
+        from benchflow.scorers.composite import CompositeScorer
+        from benchflow.scorers.rubric import RubricScorer
+
+        async with _open_judges(self.judge, clock, redactor, prices) as judges:
+            rubric = RubricScorer(judges, redactor, repeats=self.repeats)
+            yield rubric if self.name == "rubric" else CompositeScorer(checks, rubric)
+
+
+@asynccontextmanager
+async def _open_judges(
+    judge: OpenedUpstream | JudgeProvider, clock: Clock, redactor: Redactor, prices: "OwnPrices | None"
+) -> "AsyncIterator[Judges]":
+    if isinstance(judge, OpenedUpstream):
+        from benchflow.judging.gateway_judge import GatewayJudges
+
+        async with GatewayJudges(judge, clock=clock, redactor=redactor, prices=prices) as judges:
+            yield judges
+    else:
+        from benchflow.judging.sitting import OneJudge
+
+        yield OneJudge(judge)
+
+
+def choose_scoring(
+    choice: ScorerChoice, scenarios: Iterable[Scenario], environ: Mapping[str, str], plugins: Plugins
+) -> Scoring:
+    """Find the scorer, and the judge if it needs one. Raises InputError for what is missing, unknown or of no use."""
+    ruled = [scenario.id for scenario in scenarios if scenario.rubric]
+    name = choice.scorer or ("composite" if ruled else "checks")
+    if name not in BUILT_IN:
+        own = plugins.scorer(name)
+        return Scoring(name=own.id, own=own)
+    needs = name == "rubric" or (name == "composite" and bool(ruled))
+    if not needs:
+        if choice.judge.named:
+            raise InputError(
+                f"a judge was named, and the scorer `{name}` would never ask it: {_why_not(name)}; add "
+                "--scorer rubric, or leave the judge out"
+            )
+        return Scoring(name=name)
+    if not choice.judge.named:
+        reason = f"scenario {ruled[0]} has a [rubric]" if name == "composite" else "the scorer `rubric` was asked for"
+        without = "; or leave rubrics out with --scorer checks" if ruled else ""
+        raise InputError(
+            f"{reason}, and there is no judge; name one with --judge-model, as in openai/gpt-4.1, or --judge-upstream"
+            f"{without}"
+        )
+    return Scoring(name=name, judge=_judge(choice.judge, environ, plugins), repeats=choice.judge.repeats)
+
+
+def _judge(choice: JudgeChoice, environ: Mapping[str, str], plugins: Plugins) -> OpenedUpstream | JudgeProvider:
+    if choice.provider:
+        return plugins.judge(choice.provider)
+    from benchflow.judging.opening import open_judge
+
+    return open_judge(choice, environ)
+
+
+def _why_not(name: str) -> str:
+    return "it leaves rubrics out" if name == "checks" else "no scenario has a [rubric]"
