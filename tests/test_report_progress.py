@@ -36,7 +36,6 @@ def make_trial(iteration: int = 0, timeout_s: float | None = 60) -> Trial:
         agent=load_manifest(ACP / "mini"),
         model="gpt-x",
         upstream="oracle",
-        mode="baseline",
         scenario=find_scenarios(["fix-failing-test"])[0],
         limits=Limits(timeout_s=timeout_s),
         sandbox="process",

@@ -31,8 +31,8 @@ def command(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="AGENT SCENARIO...",
-            help="An agent (name, name@version, or a manifest's path) and scenarios (ids, paths, folders, or all).",
+            metavar="AGENT[,AGENT] SCENARIO...",
+            help="Agents (name, name@version, or a manifest's path) and scenarios (ids, paths, folders, or all).",
             show_default=False,
         ),
     ] = None,
@@ -47,9 +47,10 @@ def command(
     ] = 1,
     concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.", rich_help_panel=WHAT)] = 1,
     model: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            help="The model: provider/model, or a name that --upstream URL knows. Default: the oracle plays.",
+            help="A model: provider/model, or a name that --upstream URL knows; may be repeated. "
+            "Default: the oracle plays.",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -181,7 +182,7 @@ def command(
         command=agent_command,
         repetitions=repetitions,
         concurrency=concurrency,
-        model=model,
+        models=tuple(model or ()),
         upstream=upstream,
         strict_model=strict_model,
         own_backend=own_backend,

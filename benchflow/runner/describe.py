@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchflow import __version__
+from benchflow.runner.arm import Arm
 from benchflow.runner.lookup import Job
 from benchflow.runner.plan import SCHEMA, Trial
 from benchflow.sandbox.choose import Choice
@@ -25,18 +26,9 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
         "schema": SCHEMA,
         "benchflow_version": __version__,
         "request": request,
-        "agent": {
-            "name": job.agent.name,
-            "variant": job.agent.variant,
-            "digest": job.agent.digest,
-            "version": job.agent.version,
-            "place": job.agent.place,
-            "tier": job.agent.tier,
-        },
+        "arms": [_describe_arm(arm) for arm in job.arms],
         "scenarios": {scenario.id: scenario.digest for scenario in job.scenarios},
-        "model": job.upstream.model,
         "upstream": job.upstream_label,
-        "require_capture": job.require_capture,
         "sandbox": {"isolation": choice.sandbox.isolation, "reason": choice.reason},
         "trials": [trial.key for trial in plan],
         "machine": {
@@ -45,4 +37,22 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
             "cpus": os.cpu_count(),
             "python": sys.version.split()[0],
         },
+    }
+
+
+def _describe_arm(arm: Arm) -> dict[str, Any]:
+    """Of a mode only its name and digest: what it consists of may be secret."""
+    return {
+        "agent": {
+            "name": arm.agent.name,
+            "variant": arm.agent.variant,
+            "digest": arm.agent.digest,
+            "version": arm.agent.version,
+            "place": arm.agent.place,
+            "tier": arm.agent.tier,
+        },
+        "model": arm.upstream.model,
+        "upstream": arm.upstream_label,
+        "mode": {"name": arm.mode.name, "digest": arm.mode.digest},
+        "require_capture": arm.require_capture,
     }

@@ -1,6 +1,6 @@
-"""Many trials: so many at once, each to its row, until all are done or the run is interrupted."""
+"""Many trials of several arms: so many at once, each to its row, until all are done or the run is interrupted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -10,7 +10,7 @@ from benchflow.errors import TrialError
 from benchflow.report.progress import Progress
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
-from benchflow.runner.plan import Trial
+from benchflow.runner.plan import ArmName, Cell, Trial
 from benchflow.runner.trial import Stage, run_trial
 
 
@@ -19,7 +19,8 @@ class ProfileRunner:
     """Runs the trials of a plan. Rows are on disk as soon as they exist, in the order in which trials end."""
 
     folder: RunFolder
-    stage: Stage
+    stages: Mapping[ArmName, Stage]
+    """One for each arm of the plan."""
     progress: Progress
     concurrency: int = 1
     rows: dict[str, ProfileRow] = field(default_factory=dict)
@@ -27,29 +28,41 @@ class ProfileRunner:
 
     async def run(self, plan: Sequence[Trial]) -> list[ProfileRow]:
         """Run all trials, and return their rows in the plan's order."""
+        stages = dict(self.stages)
         try:
-            await self.stage.provider.init(ProviderConfig(model=plan[0].cell.model))
-        except TrialError as error:
-            self.stage = replace(self.stage, broken=error)
-        waiting = iter(plan)
-        try:
+            async with anyio.create_task_group() as opening:
+                for cell in {trial.cell.arm: trial.cell for trial in plan}.values():
+                    opening.start_soon(_begin, stages, cell)
+            waiting = iter(plan)
             async with anyio.create_task_group() as workers:
                 for _ in range(min(self.concurrency, len(plan))):
-                    workers.start_soon(self._work, waiting)
+                    workers.start_soon(self._work, waiting, stages)
         finally:
             with anyio.CancelScope(shield=True):
-                await self.stage.provider.shutdown()
+                for stage in stages.values():
+                    await stage.provider.shutdown()
         return self.done(plan)
 
     def done(self, plan: Sequence[Trial]) -> list[ProfileRow]:
         """Return the rows that exist so far, in the plan's order."""
         return [self.rows[trial.key] for trial in plan if trial.key in self.rows]
 
-    async def _work(self, waiting: Iterator[Trial]) -> None:
+    async def _work(self, waiting: Iterator[Trial], stages: Mapping[ArmName, Stage]) -> None:
         for trial in waiting:
             self.progress.trial_started(trial)
-            row = await run_trial(trial, self.stage)
+            ended = await run_trial(trial, stages[trial.cell.arm])
+            row = ended.row
             self.folder.append_row(row)
             self.folder.record(trial.key, row.tries, "ended")
             self.rows[trial.key] = row
             self.progress.trial_ended(row)
+
+
+async def _begin(stages: dict[ArmName, Stage], cell: Cell) -> None:
+    """Make an arm's provider ready; one that cannot be leaves the trials of its arm alone unscored."""
+    stage = stages[cell.arm]
+    config = ProviderConfig(model=cell.model, mode=cell.mode.name, environment=cell.mode.environment)
+    try:
+        await stage.provider.init(config)
+    except TrialError as error:
+        stages[cell.arm] = replace(stage, broken=error)

@@ -1,5 +1,6 @@
 """What a user asked for: one value, before anything is looked up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,7 +25,8 @@ class RunRequest:
     command: str | None = None
     repetitions: int = 1
     concurrency: int = 1
-    model: str | None = None
+    models: tuple[str, ...] = ()
+    """None: the oracle plays, or whatever `upstream` says."""
     upstream: str | None = None
     strict_model: bool = False
     own_backend: bool = False
@@ -53,11 +55,13 @@ class RunRequest:
 
     def __post_init__(self) -> None:
         allowed_unscored(self.gate.max_unscored, 1)
+        _refuse_doubles("the agent", self.agents)
+        _refuse_doubles("--model", self.models)
         if self.own_backend:
             self._require_no_gateway()
-        if self.replay and (self.model or self.upstream):
+        if self.replay and (self.models or self.upstream):
             raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
-        if self.gate.fail_under is not None and not (self.model or self.upstream or self.replay or self.own_backend):
+        if self.gate.fail_under is not None and not (self.models or self.upstream or self.replay or self.own_backend):
             raise InputError(
                 "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
                 "name one with --model, or say --upstream oracle if that is what you want"
@@ -80,12 +84,12 @@ class RunRequest:
 
     @classmethod
     def of_targets(cls, targets: list[str], *, command: str | None, **options: Any) -> Self:
-        """Split what stands on the command line into agent and scenarios; with `command`, all of it are scenarios.
+        """Split what stands on the command line into agents, separated by commas, and scenarios.
 
-        Raises InputError where one of the two is missing.
+        With `command`, all of it are scenarios. Raises InputError where one of the two is missing.
         """
-        agents = () if command else tuple(targets[:1])
-        scenarios = tuple(targets[len(agents) :])
+        agents = () if command else tuple(targets[0].split(",") if targets else ())
+        scenarios = tuple(targets if command else targets[1:])
         if not agents and not command:
             raise InputError(
                 "no agent was named; `benchflow agents` lists them (try: benchflow run mini fix-failing-test)"
@@ -95,3 +99,11 @@ class RunRequest:
         if not scenarios:
             raise InputError("no scenario was named; name some, or `all`; `benchflow scenarios` lists them")
         return cls(agents=agents, scenarios=scenarios, command=command, **options)
+
+
+def _refuse_doubles(what: str, names: Sequence[str]) -> None:
+    for name in names:
+        if not name.strip():
+            raise InputError(f"{what}: one of the names is empty; write a,b without a comma too many")
+        if names.count(name) > 1:
+            raise InputError(f"{what} {name}: is named twice; name it once, and repeat trials with --repetitions")

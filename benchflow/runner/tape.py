@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 
 def recorder(job: "Job", path: Path, redactor: Redactor) -> Callable[[Upstream], Upstream]:
-    """Make the file, and return what wraps the run's upstream. Raises InputError where it cannot be written."""
+    """Make the file, and return what wraps the upstream of the run's only arm.
+
+    Raises InputError where it cannot be written.
+    """
+    arm = job.arms[0]
     head = Head(
-        agent=job.agent.label,
-        agent_version=job.agent.version,
-        upstream=job.upstream_label,
-        model=job.upstream.model,
-        provider=job.upstream.provider,
+        agent=arm.agent.label,
+        agent_version=arm.agent.version,
+        upstream=arm.upstream_label,
+        model=arm.upstream.model,
+        provider=arm.upstream.provider,
         scenarios={scenario.id: scenario.digest for scenario in sorted(job.scenarios, key=lambda found: found.id)},
         benchflow=__version__,
     )

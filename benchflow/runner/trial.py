@@ -68,9 +68,10 @@ class Stage:
     provider: SessionProvider
     scorer: Scorer
     workspaces: WorkspaceMaker
-    toolchains: Toolchains
     folder: RunFolder
     clock: Clock
+    toolchains: Toolchains | None = None
+    """Of scenarios that bring programs; None: none does."""
     keep: Keep = "failed"
     collectors: Sequence[Collector] = ()
     analyzers: Sequence[Analyzer] = ()
@@ -81,17 +82,28 @@ class Stage:
     """Why no further try may begin; None: it may. What is under way goes on."""
 
 
-async def run_trial(trial: Trial, stage: Stage) -> ProfileRow:
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A trial that has ended."""
+
+    row: ProfileRow
+    trace: SessionTrace | None
+    """Of its last try; None: it came to none."""
+
+
+async def run_trial(trial: Trial, stage: Stage) -> Ended:
     """Run a trial to its row, with a fresh session and workspace for each try that its surroundings broke."""
     attempt = 1
     while True:
-        row = await Try(trial, attempt, stage).run()
+        last = Try(trial, attempt, stage)
+        row = await last.run()
         allowed = _RETRIES.get(row.error_code or "", 0)
         if row.error_code == "upstream":
             allowed = max(allowed, trial.cell.scenario.allowed_retries)
         if attempt > allowed or stage.halted():
-            return row
-        stage.folder.record(trial.key, attempt, "ended")
+            return Ended(row=row, trace=last.trace)
+        if not trial.is_canary:
+            stage.folder.record(trial.key, attempt, "ended")
         attempt += 1
 
 
@@ -110,7 +122,8 @@ class Try:
         self._workspace: Workspace | None = None
         self._handle: SessionHandle | None = None
         self._facts = SessionFacts()
-        self._trace: SessionTrace | None = None
+        self.trace: SessionTrace | None = None
+        """What happened in it, once it was exported."""
         self._verdict: ScorerResult | None = None
         self._redactor = stage.folder.redactor.fresh()
 
@@ -119,7 +132,8 @@ class Try:
 
         When cancelled, the agent is ended first and the row, `cancelled`, is written before the cancellation goes on.
         """
-        self._stage.folder.record(self._trial.key, self._attempt, "started")
+        if not self._trial.is_canary:  # a warm-up is no trial that a run could lack
+            self._stage.folder.record(self._trial.key, self._attempt, "started")
         try:
             try:
                 with self._catch():
@@ -154,7 +168,8 @@ class Try:
         if halted := self._stage.halted():
             raise TrialError("upstream", f"not run: {halted}")
         with self._watch.timed("workspace"):
-            toolchain = await self._stage.toolchains.of(cell.scenario.tools)
+            toolchains = self._stage.toolchains
+            toolchain = await toolchains.of(cell.scenario.tools) if toolchains else None
             self._workspace = await self._stage.workspaces.make(trial, self._attempt)
         params = CreateSessionParams(
             scenario_id=cell.scenario.id,
@@ -163,8 +178,10 @@ class Try:
             folder=self._folder,
             trial=trial.key,
             attempt=self._attempt,
-            mode=cell.mode,
+            mode=cell.mode.name,
             model=cell.model,
+            system_instructions=cell.mode.instructions,
+            mcp_servers=cell.mode.mcp_servers,
             prompts=cell.scenario.prompts,
             solution=cell.scenario.solution,
             toolchain=toolchain,
@@ -193,7 +210,7 @@ class Try:
         with self._catch(), self._watch.timed("stop"):
             self._workspace = await self._stage.provider.stop_session(self._handle)
         with self._catch():
-            self._trace = await self._stage.provider.export_session(self._handle)
+            self.trace = await self._stage.provider.export_session(self._handle)
         self._facts = self._stage.provider.facts(self._handle)
 
     async def _score(self) -> None:
@@ -202,8 +219,8 @@ class Try:
         context = ScorerContext(
             agent_output="\n".join(result.text for result in self._results),
             workspace=self._workspace,
-            trace=self._trace,
-            mode=cell.mode,
+            trace=self.trace,
+            mode=cell.mode.name,
             model=cell.model,
             iteration=self._trial.iteration,
         )
@@ -219,17 +236,17 @@ class Try:
         found: dict[str, Any] = {}
         for collector in self._stage.collectors:
             try:
-                metrics = await collector.collect(row, cell.scenario, cell.mode, trace=self._trace)
+                metrics = await collector.collect(row, cell.scenario, cell.mode.name, trace=self.trace)
                 found |= {
                     metric.name: {"value": metric.value, "unit": metric.unit, "source": metric.source}
                     for metric in metrics
                 }
             except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost a finished trial
                 found[f"{collector.id}.error"] = f"{type(exc).__name__}: {exc}"
-        for analyzer in self._stage.analyzers if self._trace else ():
-            assert self._trace is not None
+        for analyzer in self._stage.analyzers if self.trace else ():
+            assert self.trace is not None
             try:
-                found[analyzer.name] = await analyzer.analyze(self._trace, cell.scenario, cell.mode)
+                found[analyzer.name] = await analyzer.analyze(self.trace, cell.scenario, cell.mode.name)
             except Exception as exc:  # noqa: BLE001 - as above
                 found[f"{analyzer.name}.error"] = f"{type(exc).__name__}: {exc}"
         return replace(row, extensions={**row.extensions, **found}) if found else row
@@ -272,7 +289,7 @@ class Try:
             model=cell.model,
             model_served=facts.model_served,
             upstream=cell.upstream,
-            mode=cell.mode,
+            mode=cell.mode.name,
             scenario_id=cell.scenario.id,
             scenario_digest=cell.scenario.digest,
             iteration=trial.iteration,
@@ -280,7 +297,7 @@ class Try:
             completed_at=self._stage.clock.now().ts,
             tokens=facts.tokens,
             timing=self._timing(),
-            tool_calls=self._trace.tool_calls if self._trace else ToolCallBreakdown(),
+            tool_calls=self.trace.tool_calls if self.trace else ToolCallBreakdown(),
             cost=facts.cost,
             exchanges=facts.exchanges,
             success=verdict.success if verdict else None,
@@ -291,7 +308,7 @@ class Try:
             output_valid=verdict.output_valid if verdict else False,
             provider=self._stage.provider.id,
             session_id=self._handle.session_id if self._handle else None,
-            agent_turns=self._trace.summary.total_turns if self._trace else 0,
+            agent_turns=self.trace.summary.total_turns if self.trace else 0,
             completion_reason=outcome.completion_reason,
             stop_reason=outcome.stop_reason,
             wrapped_up=outcome.wrapped_up,
@@ -306,7 +323,7 @@ class Try:
 
     def _tier(self) -> str:
         """The agent's; on its own backend no more than `runnable`, which a prompt that it ends is the proof of."""
-        measured = self._trial.cell.agent.measurement.tier
+        measured = self._trial.cell.agent.tier
         if not self._trial.cell.own_backend:
             return measured
         ended = any(result.completion_reason == "stop" for result in self._results)
