@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchflow import __version__
-from benchflow.cli import agents, doctor, gateway, gc, register, run, runs, scenarios, shell, show
+from benchflow.cli import agents, doctor, export, gateway, gc, register, run, runs, scenarios, shell, show
 from benchflow.errors import InputError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command("run")(run.command)
 app.command("register")(register.command)
 app.command("show")(show.command)
 app.command("runs")(runs.command)
+app.command("export")(export.command)
 app.add_typer(agents.app, name="agents")
 app.add_typer(scenarios.app, name="scenarios")
 app.command("shell")(shell.command)
