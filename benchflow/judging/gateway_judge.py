@@ -112,7 +112,7 @@ class GatewayJudges:
 
     def _output_cap(self) -> str:
         """Return what the provider calls the most tokens of an answer, in chat completions."""
-        known = providers().get(self._opened.provider) if self._opened.target else None
+        known = providers().get(self._opened.target.name) if self._opened.target else None
         return known.output_cap if known else "max_tokens"
 
 
