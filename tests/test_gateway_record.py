@@ -73,6 +73,8 @@ async def test_line_has_every_field(tmp_path: Path) -> None:
         "held_ms": 0.0,
         "attempts": [],
         "fault": None,
+        "limit": None,
+        "stopped": False,
         "origin": "upstream",
         "status": 200,
         "end": "complete",
@@ -121,7 +123,7 @@ async def test_line_has_every_field(tmp_path: Path) -> None:
             "active": 80,
         },
         "usage_source": "response",
-        "cost": {"total_usd": None, "main_usd": None, "auxiliary_usd": None, "source": None},
+        "cost": dict.fromkeys(("total_usd", "main_usd", "auxiliary_usd", "input_usd", "output_usd", "source")),
         "upstream": "local",
     }
 

@@ -44,7 +44,7 @@ def test_list_knows_a_provider_s_model_and_says_its_version_and_the_day() -> Non
     cost = Pricing(provider="openai").price(("gpt-4.1",), TokenBreakdown.of(input=1_000_000, output=1_000_000), DAY)
 
     source = f"genai-prices {version('genai-prices')}, its prices for 2026-11-01"
-    assert cost == CostBreakdown(total_usd=10.0, source=source)
+    assert cost == CostBreakdown(total_usd=10.0, input_usd=2.0, output_usd=8.0, source=source)
 
 
 @pytest.mark.parametrize(("provider", "model"), [("openai", "nobody-knows-me"), (None, "gpt-4.1")])
@@ -64,6 +64,7 @@ def test_own_file_wins_over_the_list_and_is_named_with_date_and_digest(tmp_path:
     cost = Pricing(provider="openai", own=own).price(("gpt-4.1-2025-04-14", "gpt-4.1"), TOKENS, DAY)
 
     assert cost.total_usd == pytest.approx(1.0 + 1.0 + 0.1 + 0.02)
+    assert (cost.input_usd, cost.output_usd) == (pytest.approx(1.0 + 0.1 + 0.02), pytest.approx(1.0))
     assert cost.source
     assert cost.source.startswith("prices.toml of 2026-10-30, sha256 ")
 
@@ -140,12 +141,8 @@ def test_run_with_the_oracle_bought_nothing_and_says_so_everywhere(shell: Shell)
     shown = shell.run("show", "last")
     trial = shell.run("show", "last", "1")
 
-    assert row["cost"] == {
-        "total_usd": None,
-        "main_usd": None,
-        "auxiliary_usd": None,
-        "source": "nothing was bought",
-    }
+    unknown = dict.fromkeys(("total_usd", "main_usd", "auxiliary_usd", "input_usd", "output_usd"))
+    assert row["cost"] == {**unknown, "source": "nothing was bought"}
     assert "cost -" in shown.stdout
     assert "?" not in shown.stdout
     assert "cost -" in trial.stdout

@@ -74,6 +74,9 @@ class CostBreakdown:
     """None: not known. It is never 0 for want of a price."""
     main_usd: float | None = None
     auxiliary_usd: float | None = None
+    input_usd: float | None = None
+    """Of the prompts, cached or not; with `output_usd` it makes the total. None: the prices do not tell them apart."""
+    output_usd: float | None = None
     source: str | None = None
     """Where the prices come from, with their date."""
 
@@ -163,9 +166,34 @@ class LimitHit:
     """What was counted: `wall_clock`, `main_exchanges`, `tool_calls`, ..."""
 
 
+Delivery = Literal["inject", "reprompt"]
+"""How an agent is warned: in its own next model request, or by a prompt after its turn was cancelled."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """The budgets of one trial. None: no such budget."""
 
     timeout_s: float | None = None
     """Seconds of wall time for all prompts of the trial together."""
+    max_turns: int | None = None
+    """Completed main exchanges; where the gateway sees none, tool calls that ended."""
+    grace_turns: int | None = None
+    """How many of them are left when the agent is warned. None: it is not warned of their end."""
+    max_subagent_turns: int | None = None
+    """Completed exchanges of all subagents together. None: as many as `max_turns`."""
+    max_tool_calls: int | None = None
+    max_tokens: int | None = None
+    """Tokens of all exchanges: input, output, cache reads and writes."""
+    max_output_tokens: int | None = None
+    max_cost_usd: float | None = None
+    idle_timeout_s: float | None = None
+    """Seconds in which nothing is heard of the agent, and no model request of its is under way."""
+    idle_in_tools: bool | None = None
+    """Time in which a tool call is open is idle time too. None: it is."""
+    grace: float | None = None
+    """The share of every budget but `max_turns` that is left when the agent is warned. None: it is not."""
+    wrap_up: Delivery | None = None
+    """None: by what is captured of the agent."""
+    wrap_up_message: str | None = None
+    """None: BenchFlow's own."""

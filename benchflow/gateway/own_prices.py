@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
-from benchflow.contracts import TokenBreakdown
+from benchflow.contracts import CostBreakdown, TokenBreakdown
 from benchflow.errors import InputError
 from benchflow.model import Number, StrictModel, parse, wrong
 from benchflow.strict import parse_toml
@@ -34,16 +34,18 @@ class ModelPrices(StrictModel):
             raise wrong(f"must be a price, 0 or more, not {value}")
         return value
 
-    def cost_usd(self, tokens: TokenBreakdown) -> float:
+    def cost(self, tokens: TokenBreakdown, source: str) -> CostBreakdown:
         """Return what so many tokens cost."""
         cache_read, cache_write = self.cache_read_usd_per_mtok, self.cache_write_usd_per_mtok
-        millionths = (
+        prompt = (
             tokens.input * self.input_usd_per_mtok
-            + tokens.output * self.output_usd_per_mtok
             + tokens.cache_read * (self.input_usd_per_mtok if cache_read is None else cache_read)
             + tokens.cache_write * (self.input_usd_per_mtok if cache_write is None else cache_write)
         )
-        return millionths / 1e6
+        answer = tokens.output * self.output_usd_per_mtok
+        return CostBreakdown(
+            total_usd=(prompt + answer) / 1e6, input_usd=prompt / 1e6, output_usd=answer / 1e6, source=source
+        )
 
 
 class _PriceFile(StrictModel):

@@ -46,7 +46,7 @@ class Pricing:
             return UNKNOWN
         own = self.own.find(models) if self.own else None
         if self.own and own:
-            return CostBreakdown(total_usd=own.cost_usd(tokens), source=self.own.source)
+            return own.cost(tokens, self.own.source)
         return _by_list(self.provider, models, tokens, ts) if self.provider else UNKNOWN
 
 
@@ -85,5 +85,10 @@ def _by_list(provider: str, models: Sequence[str | None], tokens: TokenBreakdown
     for model in filter(None, models):
         with suppress(LookupError):
             found = prices.calc_price(usage, model, provider_id=provider, genai_request_timestamp=when)
-            return CostBreakdown(total_usd=float(found.total_price), source=_source(ts[:10]))
+            return CostBreakdown(
+                total_usd=float(found.total_price),
+                input_usd=float(found.input_price),
+                output_usd=float(found.output_price),
+                source=_source(ts[:10]),
+            )
     return UNKNOWN

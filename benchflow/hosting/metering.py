@@ -8,6 +8,14 @@ from benchflow.contracts import CostBreakdown, ExchangeCounts, TokenBreakdown
 from benchflow.gateway.message import Exchange
 
 
+def of_model(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """Return what the agent asked of its model, as far as its budgets let that through.
+
+    Lists of models and probes are on record, but are none of that.
+    """
+    return [exchange for exchange in exchanges if exchange.kind == "generate" and not exchange.stopped]
+
+
 def total_tokens(exchanges: Iterable[Exchange]) -> TokenBreakdown | None:
     """Return the tokens of all exchanges; None where nothing was metered."""
     metered = [exchange.tokens for exchange in exchanges if exchange.tokens is not None]
@@ -19,9 +27,11 @@ def total_cost(exchanges: Sequence[Exchange]) -> CostBreakdown:
     priced = [exchange for exchange in exchanges if exchange.tokens is not None]
     sources = [exchange.cost.source for exchange in priced if exchange.cost.source]
     return CostBreakdown(
-        total_usd=_sum_known(priced),
-        main_usd=_sum_known([exchange for exchange in priced if exchange.role == "main"]),
-        auxiliary_usd=_sum_known([exchange for exchange in priced if exchange.role == "auxiliary"]),
+        total_usd=_sum_known(exchange.cost.total_usd for exchange in priced),
+        main_usd=_sum_known(exchange.cost.total_usd for exchange in priced if exchange.role == "main"),
+        auxiliary_usd=_sum_known(exchange.cost.total_usd for exchange in priced if exchange.role == "auxiliary"),
+        input_usd=_sum_known(exchange.cost.input_usd for exchange in priced),
+        output_usd=_sum_known(exchange.cost.output_usd for exchange in priced),
         source=sources[-1] if sources else None,
     )
 
@@ -80,7 +90,7 @@ def model_ms(exchanges: Iterable[Exchange]) -> float:
     return round(sum(exchange.latency_ms for exchange in exchanges if exchange.role == "main"), 3)
 
 
-def _sum_known(exchanges: Sequence[Exchange]) -> float | None:
-    costs = [exchange.cost.total_usd for exchange in exchanges]
+def _sum_known(each: Iterable[float | None]) -> float | None:
+    costs = list(each)
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None
