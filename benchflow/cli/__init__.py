@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchflow import __version__
-from benchflow.cli import agents, doctor, export, gateway, gc, register, run, runs, scenarios, shell, show
+from benchflow.cli import agents, doctor, export, gateway, gc, parity, register, run, runs, scenarios, shell, show
 from benchflow.errors import InputError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 app.command("run")(run.command)
 app.command("register")(register.command)
+app.command("parity")(parity.command)
 app.command("show")(show.command)
 app.command("runs")(runs.command)
 app.command("export")(export.command)
