@@ -17,6 +17,7 @@ from benchflow.contracts.findings import (
 from benchflow.contracts.measures import (
     CompletionReason,
     CostBreakdown,
+    Delivery,
     ExchangeCounts,
     Fault,
     LimitHit,
@@ -67,6 +68,7 @@ __all__ = [
     "CostBreakdown",
     "CreateSessionParams",
     "CustomMetric",
+    "Delivery",
     "Event",
     "EventObserver",
     "EventSource",

@@ -11,7 +11,7 @@ from benchflow.gateway.http.encoding import readable_codings
 from benchflow.gateway.http.http11 import HOP_BY_HOP
 from benchflow.gateway.http.spool import TooLongToChange
 from benchflow.gateway.message import Change, RawRequest, RawResponse
-from benchflow.gateway.reading import plain
+from benchflow.gateway.rewriting import rewrite
 from benchflow.gateway.upstream import TrialContext, Upstream
 
 CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
@@ -58,15 +58,7 @@ class Changing:
 
 def enforce_model(request: RawRequest, dialect: Dialect, model: str) -> RawRequest:
     """Put the model into the request. A compressed body goes on uncompressed. Raises TooLongToChange."""
-    readable = plain(request)
-    changed, _ = dialect.set_model(readable, model)
-    if readable.long:
-        changed = altered(changed, long=readable.long.changed(readable.body, changed.body))
-    if readable is not request:
-        coding = request.header("content-encoding")
-        note = Change(kind="model", path="header.content-encoding", before=coding, after=None)
-        changed = altered(changed, changes=(*changed.changes, note))
-    return changed
+    return rewrite(request, "model", lambda whole: dialect.set_model(whole, model)[0])
 
 
 def strip_hop_headers(request: RawRequest) -> RawRequest:

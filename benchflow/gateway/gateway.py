@@ -17,10 +17,12 @@ from benchflow.gateway.message import Exchange, ExchangeBegun
 from benchflow.gateway.prices import Pricing
 from benchflow.gateway.records.ledger import Ledger
 from benchflow.gateway.records.recording import Recording
+from benchflow.gateway.turnstile import Turnstile
 from benchflow.gateway.upstream import PLAYED, TrialContext, Upstream
 from benchflow.redact import Redactor
 
 if TYPE_CHECKING:
+    from benchflow.budgets.trial import TrialBudgets
     from benchflow.gateway.own_prices import OwnPrices
 
 LOG = "llm.jsonl"
@@ -110,13 +112,18 @@ class Gateway:
         guard: Callable[[Upstream], Upstream] | None = None,
         on_exchange: Callable[[Exchange], None] | None = None,
         on_begin: Callable[[ExchangeBegun], None] | None = None,
+        budgets: "TrialBudgets | None" = None,
     ) -> Tap:
         """Serve one trial on its listening socket, which is taken over; its exchanges go to `folder`.
 
-        `redactor` is the trial's own, which counts what it replaced; `guard` stands before all else. Raises InputError
-        for a dialect that the gateway does not speak, or a log that cannot be written.
+        `redactor` is the trial's own, which counts what it replaced; `guard` stands before all else; `budgets` judge
+        each request. Raises InputError for a dialect that the gateway does not speak, or a log that cannot be written.
         """
         served = {name: find_dialect(name) for name in dialects}
+        upstream: Upstream = self._changing
+        if budgets:
+            upstream = turnstile = Turnstile(self._changing, budgets)
+            on_begin, on_exchange = _both(budgets, turnstile, on_begin, on_exchange)
         ledger = Ledger(
             folder / LOG,
             clock=self._clock,
@@ -127,7 +134,7 @@ class Gateway:
             on_begin=on_begin,
             on_exchange=on_exchange,
         )
-        recording = Recording(self._changing, ledger)
+        recording = Recording(upstream, ledger)
         server = HttpServer(guard(recording) if guard else recording, context, served, folder)
         try:
             await server.start([sock])
@@ -135,6 +142,27 @@ class Gateway:
             ledger.close()
             raise
         return Tap(server, ledger)
+
+
+def _both(
+    budgets: "TrialBudgets",
+    turnstile: Turnstile,
+    on_begin: Callable[[ExchangeBegun], None] | None,
+    on_exchange: Callable[[Exchange], None] | None,
+) -> tuple[Callable[[ExchangeBegun], None], Callable[[Exchange], None]]:
+    """Return what tells the budgets first, and then whoever else wants to know."""
+
+    def begun(exchange: ExchangeBegun) -> None:
+        budgets.exchange_began()
+        if on_begin:
+            on_begin(exchange)
+
+    def ended(exchange: Exchange) -> None:
+        turnstile.exchange_ended(exchange)
+        if on_exchange:
+            on_exchange(exchange)
+
+    return begun, ended
 
 
 def find_dialect(name: str) -> Dialect:

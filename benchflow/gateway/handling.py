@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from benchflow.contracts import TokenBreakdown
+from benchflow.contracts import LimitHit, TokenBreakdown
 
 FaultKind = Literal["429", "5xx", "stall", "cut", "slow"]
 
@@ -63,6 +63,10 @@ class Handling:
     """What was played on the last attempt."""
     on_metered: Callable[[TokenBreakdown], None] | None = None
     """Is told what the answer used, once it is known."""
+    limit: LimitHit | None = None
+    """The budget of which the agent is warned in it, or that stopped it; None: none."""
+    stopped: bool = False
+    """A budget of the trial does not let it through: it is no part of the agent's work."""
 
     @property
     def held_ms(self) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, overload
 
-from benchflow.contracts import CostBreakdown, TokenBreakdown
+from benchflow.contracts import CostBreakdown, LimitHit, TokenBreakdown
 from benchflow.gateway.handling import Attempt, PlayedFault
 
 if TYPE_CHECKING:
@@ -223,6 +223,8 @@ class ModelRequest:
     """A stream comes as events, or, where the dialect knows that too, as one JSON array in pieces."""
     continues: str | None = None
     """The id of the response whose conversation, kept by the server, this request goes on with; None: all is in it."""
+    conversation: str | None = None
+    """The server's id of a conversation that it keeps, and adds to with each request; None: there is none."""
     compacts: bool = False
     """It asks for the conversation in a shorter form, and for no answer to it."""
 
@@ -313,6 +315,10 @@ class Exchange:
     """All sendings of the request, in order, where the gateway repeats what fails; empty where it does not."""
     fault: PlayedFault | None = None
     """What was played on purpose, on the last sending."""
+    limit: LimitHit | None = None
+    """The budget of which the agent was first warned in it, or that stopped it; None: none."""
+    stopped: bool = False
+    """A budget of the trial did not let it through: it counts as nothing that the agent did."""
 
     @property
     def latency_ms(self) -> float:
@@ -327,7 +333,7 @@ class Exchange:
     @property
     def failed_upstream(self) -> bool:
         """The upstream failed: 401, 403, 408, 429, 5xx, cut, or no answer. A refusal of ours does not count."""
-        if self.origin == "gateway":
+        if self.origin == "gateway" or self.stopped:
             return False
         if self.end == "upstream_cut" or (self.end == "client_gone" and self._left_waiting):
             return True

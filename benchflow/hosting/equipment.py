@@ -11,11 +11,13 @@ from benchflow.contracts import CreateSessionParams
 from benchflow.gateway.gateway import Gateway
 from benchflow.hosting.backend import OwnBackend
 from benchflow.hosting.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
+from benchflow.hosting.modes import write_mode
 from benchflow.install import Install
 from benchflow.manifest import Manifest
+from benchflow.mode import BASELINE, Mode
 from benchflow.network.border import border_sockets, proxy_environment
 from benchflow.redact import Redactor
-from benchflow.sandbox.interface import Folders, LaunchSpec, Network, Sandbox
+from benchflow.sandbox.interface import Bind, Folders, LaunchSpec, Network, Sandbox
 
 GATEWAY_PORT = 4141
 """Where the agent finds the gateway, in a sandbox with a loopback of its own."""
@@ -42,6 +44,8 @@ class Equipment:
     network: Network = "gateway"
     """`hosts` where it runs on its own backend, `open` where the user wants that."""
     require_capture: bool = True
+    mode: Mode = BASELINE
+    """What its sessions get beside what every session gets."""
     backend: OwnBackend | None = None
     """It runs on its own backend, whose manifest `manifest` then is; None: through the gateway."""
 
@@ -74,6 +78,7 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
     if kit.backend:
         variables = kit.backend.variables(variables)
     write_home(kit.manifest, variables, folders.home)
+    write_mode(kit.mode, kit.manifest, folders.home)
     if kit.backend:
         kit.backend.copy_files(folders.home)
     border = border_sockets(kit.sandbox, kit.network)
@@ -83,9 +88,13 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
     env = agent_environment(kit.manifest, variables, path=path, tmp=inside.tmp, environ=kit.environ)
     return LaunchSpec(
         argv=launch_argv(kit.manifest, variables),
-        env={**env, **proxy_environment(border, kit.backend.hosts if kit.backend else ())},
+        env={**env, **kit.mode.environment, **proxy_environment(border, kit.backend.hosts if kit.backend else ())},
         folders=folders,
-        binds=(*kit.install.binds, *(toolchain.binds if toolchain else ())),
+        binds=(
+            *kit.install.binds,
+            *(toolchain.binds if toolchain else ()),
+            *(Bind(source=folder) for folder in kit.mode.folders),
+        ),
         covers=kit.covers,
         network=kit.network,
         sockets=(socket, *border),

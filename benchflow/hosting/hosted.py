@@ -11,6 +11,8 @@ from typing import Any, Self
 import anyio
 import anyio.to_thread
 
+from benchflow.budgets.choosing import choose_delivery
+from benchflow.budgets.trial import TrialBudgets
 from benchflow.clock import Stamp
 from benchflow.contracts import (
     CreateSessionParams,
@@ -20,16 +22,16 @@ from benchflow.contracts import (
     PromptResult,
     SessionFacts,
 )
-from benchflow.errors import TrialError
 from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
-from benchflow.hosting.acp_usage import AcpUsage
+from benchflow.hosting import metering
 from benchflow.hosting.bridge import Bridge
 from benchflow.hosting.broadcast import Broadcast
 from benchflow.hosting.equipment import Equipment, launch_spec
 from benchflow.hosting.facts import session_facts
-from benchflow.hosting.results import prompt_result, time_limit
+from benchflow.hosting.modes import servers_inside
+from benchflow.hosting.prompting import Prompting
 from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
 from benchflow.network.border import Border
@@ -48,8 +50,6 @@ from benchflow.trajectories.mend import mend
 from benchflow.trajectories.trajectory import ACP_LOG, exchange_moments
 from benchflow.workspaces.workspace import Workspace
 
-CANCEL_GRACE_S = 5.0
-"""How long an agent whose time is up may take to end its turn before it is killed."""
 DRAIN_S = 5.0
 """How long what a dead agent left in the pipe of its stderr may take to be read."""
 STOP_GRACE_S = 2.0
@@ -68,9 +68,10 @@ class HostedSession:
         self._acp_log = self._log(ACP_LOG)
         self._tasks = Background(lambda _: None)
         self._watch = Stopwatch()
-        self._texts: list[str] = []
-        self._prompts = 0
-        self._first_prompt = 0.0
+        delivery = choose_delivery(
+            params.limits.wrap_up, tier=equipment.manifest.tier, captured=equipment.backend is None
+        )
+        self._budgets = TrialBudgets(params.limits, delivery)
         self._spec: LaunchSpec | None = None
         self._process: SandboxedProcess | None = None
         self._tap: Tap | None = None
@@ -82,7 +83,7 @@ class HostedSession:
             equipment.backend.hosts if equipment.backend else (),
             equipment.environ,
         )
-        self._usage = AcpUsage()
+        self._prompting: Prompting | None = None
         self._agent_version: str | None = None
         self._model_choice: dict[str, Any] = {}
 
@@ -139,28 +140,11 @@ class HostedSession:
 
         Raises TrialError where its files cannot be brought to an agent that works in a directory of its own.
         """
+        assert self._prompting is not None
         if self._bridge is None:
-            return await self._prompt(text, timeout_s)
+            return await self._prompting.prompt(text, timeout_s)
         async with self._bridge.turn():
-            return await self._prompt(text, timeout_s)
-
-    async def _prompt(self, text: str, timeout_s: float | None) -> PromptResult:
-        assert self._client is not None
-        assert self._tap is not None
-        self._texts.clear()
-        self._prompts += 1
-        self._tap.prompt_sent(text)
-        begun = self._agent_time()
-        self._first_prompt = self._first_prompt or begun
-        try:
-            outcome = await self._client.prompt([text], timeout_s, CANCEL_GRACE_S, self._agent_time)
-        except TrialError as error:
-            self._usage.prompt_ended(None)
-            return self._result(begun, error=error)
-        finally:
-            self._tap.prompt_answered()
-        self._usage.prompt_ended(outcome.usage)
-        return self._result(begun, stop_reason=outcome.stop_reason, waited_s=outcome.waited_s)
+            return await self._prompting.prompt(text, timeout_s)
 
     def ask_to_cancel(self) -> None:
         """Ask the agent to end the open turn, and wait for nothing."""
@@ -202,8 +186,13 @@ class HostedSession:
             isolation=self._equipment.sandbox.isolation,
             segments=self._watch.segments,
             fault=self._fault(),
-            usage=self._usage if self._equipment.backend else None,
-            extensions={"model": self._model_choice, **self._border.facts(), **self._redactions()},
+            usage=self._prompting.usage if self._equipment.backend and self._prompting else None,
+            extensions={
+                "model": self._model_choice,
+                **self._budgets.facts(),
+                **self._border.facts(),
+                **self._redactions(),
+            },
         )
 
     def _redactions(self) -> dict[str, dict[str, int]]:
@@ -242,12 +231,15 @@ class HostedSession:
             quirks=kit.manifest.quirks,
             redactor=self._redactor,
             on_exchange=self._exchange_ended,
+            budgets=self._budgets,
         )
+        self._budgets.now = self._tap.agent_time.now
 
     async def greet(self) -> AgentInfo:
         """Shake hands with the launched agent; return what it says of itself."""
         kit, process = self._equipment, self._process
         assert process is not None
+        assert self._tap is not None
         offered = kit.manifest.client
         files = WorkspaceFiles(self.workspace.path, process.inside.workspace) if offered.fs else None
         self._client = AcpClient(
@@ -262,6 +254,8 @@ class HostedSession:
             files=files,
             terminals=Terminals(self._run_command) if offered.terminal else None,
         )
+        before = self._params.system_instructions if kit.mode.instructions_as == "prompt" else None
+        self._prompting = Prompting(self._client, self._tap, self._budgets, before=before)
         with self._watch.timed("handshake"):
             await self._client.__aenter__()
             info = await self._client.initialize(self._deadline_s)
@@ -274,7 +268,8 @@ class HostedSession:
         assert self._process is not None
         with self._watch.timed("handshake"):
             cwd = self._process.inside.workspace
-            opened = await self._client.new_session(cwd, self._params.mcp_servers, self._deadline_s)
+            servers = servers_inside(self._params.mcp_servers, self._spec.env if self._spec else {})
+            opened = await self._client.new_session(cwd, servers, self._deadline_s)
         self._broadcast.session_id = opened.id
         return opened
 
@@ -310,10 +305,8 @@ class HostedSession:
 
     def _saw(self, kind: EventType, data: dict[str, Any], stamp: Stamp) -> None:
         """Take an event of the ACP session."""
-        if kind == "usage":
-            self._usage.updated(data)
-        elif kind == "agent_message":
-            self._texts.append(str(data.get("text", "")))
+        if self._prompting is not None:
+            self._prompting.saw(kind, data)
         self._broadcast.send(kind, "acp", data, stamp)
 
     def _exchange_ended(self, exchange: Exchange) -> None:
@@ -322,33 +315,9 @@ class HostedSession:
             stamp = Stamp(ts=moment.ts, mono_ms=moment.mono_ms)
             self._broadcast.send(moment.type, moment.source, moment.data, stamp)
 
-    def _result(
-        self,
-        begun: float,
-        *,
-        stop_reason: str | None = None,
-        waited_s: float | None = None,
-        error: TrialError | None = None,
-    ) -> PromptResult:
-        """`waited_s` is after how long the prompt's time was up; None: it was not."""
-        allowed_s = self._params.limits.timeout_s
-        return prompt_result(
-            "".join(self._texts),
-            self._exchanges,
-            wall_ms=(self._agent_time() - begun) * 1000,
-            stop_reason=stop_reason,
-            limit=None if waited_s is None else time_limit(begun - self._first_prompt + waited_s, allowed_s),
-            error=error,
-        )
-
-    def _agent_time(self) -> float:
-        """Seconds on a clock that stands still while the gateway holds what the agent waits for."""
-        assert self._tap is not None
-        return self._tap.agent_time.now()
-
     def _fault(self) -> Fault | None:
         """Say what the exchanges say went wrong; without a prompt there was nothing that could."""
-        if self._tap is None or not self._prompts:
+        if self._tap is None or self._prompting is None or not self._prompting.prompts:
             return None
         failure = self._tap.failure
         if failure is not None:
@@ -357,8 +326,7 @@ class HostedSession:
 
     @property
     def _exchanges(self) -> list[Exchange]:
-        """What the agent asked of its model; lists of models and probes are on record, but are none of that."""
-        return [exchange for exchange in self._tap.exchanges if exchange.kind == "generate"] if self._tap else []
+        return metering.of_model(self._tap.exchanges) if self._tap else []
 
     def _log(self, name: str) -> LogFile:
         return LogFile(self._params.folder / name, self._redactor)

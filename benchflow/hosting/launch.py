@@ -5,7 +5,7 @@ proxies, `NODE_OPTIONS`) reaches an agent unless its manifest names it.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,6 +133,12 @@ def home_folders(manifest: Manifest) -> list[str]:
         if not is_inside(folder):
             raise InputError(f"{manifest.place}: `home_dirs` has {name!r}, which is not below HOME")
     return folders
+
+
+def below_home(places: Iterable[str]) -> list[str]:
+    """Return those of a manifest's places that are below HOME, relative to it. `$HOME` may lead them."""
+    relative = [_HOME.sub("", place) for place in places]
+    return [place for place in relative if is_inside(place) and not place.startswith("$")]
 
 
 def write_home(manifest: Manifest, variables: Mapping[str, str], home: Path) -> None:

@@ -199,11 +199,12 @@ class AcpClient:
         timeout_s: float | None = None,
         cancel_grace_s: float = CANCEL_GRACE_S,
         now: Callable[[], float] = anyio.current_time,
+        on_time_up: Callable[[], None] | None = None,
     ) -> PromptOutcome:
         """Send one prompt, a text block each, and wait for the end of its turn.
 
-        When `timeout_s` is up on the clock `now`, or this call is cancelled, the turn is ended over the protocol, in
-        `cancel_grace_s`.
+        When `timeout_s` is up on the clock `now`, which `on_time_up` is told of first, or this call is cancelled, the
+        turn is ended over the protocol, in `cancel_grace_s`.
         """
         session = self._opened()
         self._prompted = True
@@ -216,6 +217,8 @@ class AcpClient:
             waited_s = None
             if timeout_s is not None and not await turn.ends_within(timeout_s, now):
                 waited_s = now() - begun
+                if on_time_up:
+                    on_time_up()
                 await self.cancel(cancel_grace_s)
             return replace(await self._outcome(turn), timed_out=waited_s is not None, waited_s=waited_s)
         except anyio.get_cancelled_exc_class():
@@ -237,10 +240,22 @@ class AcpClient:
         turn.give_up()
         return False
 
-    def ask_to_cancel(self) -> None:
-        """Ask the agent, once, to end the open turn, and wait for nothing."""
+    async def interrupt(self, grace_s: float = CANCEL_GRACE_S) -> bool:
+        """Ask the agent to end the open turn. False: it did not in time, and the turn goes on as if not asked."""
         turn = self._turn
-        if turn is not None and not turn.cancelled:
+        if turn is None:
+            return True
+        self.ask_to_cancel()
+        if await turn.ends_within(grace_s):
+            return True
+        turn.cancelled = False
+        self._permissions.turn_cancelled = False
+        return False
+
+    def ask_to_cancel(self) -> None:
+        """Ask the agent, once, to end the open turn, and wait for nothing. A turn that has ended is let be."""
+        turn = self._turn
+        if turn is not None and not turn.cancelled and not turn.reply.settled.is_set():
             turn.cancelled = True
             self._permissions.turn_cancelled = True
             self._connection.notify("session/cancel", {"sessionId": self._opened().id})

@@ -9,7 +9,7 @@ import orjson
 
 from benchflow.contracts import TokenBreakdown
 from benchflow.gateway.dialects.chat_assembler import ChatAssembler, tool_uses
-from benchflow.gateway.dialects.json_text import append_item, read_json, replace_member
+from benchflow.gateway.dialects.json_text import insert_item, read_json, replace_member
 from benchflow.gateway.dialects.listing import list_route
 from benchflow.gateway.dialects.sse import write_event
 from benchflow.gateway.dialects.writing import event_response, json_response, openai_error
@@ -49,6 +49,7 @@ class Chat:
     base_path = "/v1"
     key_header = "Authorization"
     key_prefix = "Bearer "
+    conversation = "messages"
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for."""
@@ -83,11 +84,11 @@ class Chat:
         body = replace_member(request.body, "model", orjson.dumps(model))
         return replace(request, body=body, changes=(*request.changes, change)), change
 
-    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
-        """Add a system message at the end of the conversation."""
+    def append_text(self, request: RawRequest, text: str, at: int | None = None) -> tuple[RawRequest, Change]:
+        """Add a system message behind the first `at` messages, or at the end of the conversation."""
         change = Change(kind="wrap_up", path="body.messages", before=None, after=text)
         item = orjson.dumps({"role": "system", "content": text})
-        body = append_item(request.body, "messages", item)
+        body = insert_item(request.body, "messages", item, at)
         return replace(request, body=body, changes=(*request.changes, change)), change
 
     def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:

@@ -27,6 +27,8 @@ class Dialect(Protocol):
     """The header in which a provider of this dialect expects the key."""
     key_prefix: str
     """What stands before the key there: `Bearer `, or nothing."""
+    conversation: str
+    """The member of a request's body that is the conversation."""
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for; None: not of this dialect."""
@@ -40,8 +42,12 @@ class Dialect(Protocol):
         """Replace the model by a splice in the original bytes, or in the path."""
         ...
 
-    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
-        """Add a text in the dialect's nearest form to a system message, by a splice at the end of the conversation."""
+    def append_text(self, request: RawRequest, text: str, at: int | None = None) -> tuple[RawRequest, Change]:
+        """Add a text in the dialect's nearest form to a system message, by a splice in the original bytes.
+
+        It stands behind the first `at` items of the conversation, or at its end. Raises ValueError where there is no
+        conversation, or it has fewer items.
+        """
         ...
 
     def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:

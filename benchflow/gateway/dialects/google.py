@@ -16,7 +16,7 @@ from benchflow.gateway.dialects.google_answers import (
 from benchflow.gateway.dialects.google_assembler import GoogleAssembler
 from benchflow.gateway.dialects.google_contents import read_messages, read_schema, read_tool_choice, read_tools
 from benchflow.gateway.dialects.google_paths import put_model, route_of
-from benchflow.gateway.dialects.json_text import append_item, members, read_json
+from benchflow.gateway.dialects.json_text import insert_item, members, read_json
 from benchflow.gateway.message import Change, ModelAnswer, ModelRequest, RawRequest, RawResponse, Route
 
 CONTENTS = "contents"
@@ -29,6 +29,7 @@ class Google:
     base_path = ""
     key_header = "x-goog-api-key"
     key_prefix = ""
+    conversation = CONTENTS
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for."""
@@ -59,15 +60,15 @@ class Google:
         change = Change(kind="model", path="url.model", before=route and route.model, after=model)
         return replace(request, path=path, changes=(*request.changes, change)), change
 
-    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
-        """Add a content of the user's at the end of the conversation: no other role could say it there.
+    def append_text(self, request: RawRequest, text: str, at: int | None = None) -> tuple[RawRequest, Change]:
+        """Add a content of the user's behind the first `at` contents, or at the end: no other role could say it there.
 
         It is a content of its own, so that the one before it, which may hold the results of functions, stays as it is,
         and so that its place can be told in the requests that follow. Raises ValueError where there are no contents.
         """
         change = Change(kind="wrap_up", path=f"body.{CONTENTS}", before=None, after=text)
         item = orjson.dumps({"role": "user", "parts": [{"text": text}]})
-        body = append_item(_listed(request.body), CONTENTS, item)
+        body = insert_item(_listed(request.body), CONTENTS, item, at)
         return replace(request, body=body, changes=(*request.changes, change)), change
 
     def write(self, answer: ModelAnswer, request: ModelRequest) -> RawResponse:

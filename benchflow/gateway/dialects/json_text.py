@@ -93,25 +93,37 @@ def _may_follow(text: bytes, start: int, name: str) -> bool:
     return text.find(orjson.dumps(name), start) >= 0 or text.find(b"\\u00", start) >= 0
 
 
-def append_item(text: bytes, name: str, item: bytes) -> bytes:
-    """Add an item at the end of the array that is the member's value. Raises ValueError where there is none."""
+def insert_item(text: bytes, name: str, item: bytes, at: int | None = None) -> bytes:
+    """Add an item to the array that is the member's value: behind its first `at` items, or at its end.
+
+    Raises ValueError where there is no such array, or it has fewer items.
+    """
     found = [member for member in members(text) if member.name == name]
     if not found or text[found[-1].start : found[-1].start + 1] != b"[":
         raise ValueError(f"no array {name!r}")
-    bracket = found[-1].end - 1
-    comma = b"" if text[found[-1].start + 1 : bracket].isspace() or bracket == found[-1].start + 1 else b","
-    return text[:bracket] + comma + item + text[bracket:]
+    start = found[-1].start
+    if at is None:
+        bracket = found[-1].end - 1
+        comma = b"" if text[start + 1 : bracket].isspace() or bracket == start + 1 else b","
+        return text[:bracket] + comma + item + text[bracket:]
+    places = array_items(text, start)
+    if at > len(places):
+        raise ValueError(f"the array {name!r} has no {at} items")
+    if at:
+        end = places[at - 1][1]
+        return text[:end] + b"," + item + text[end:]
+    return text[: start + 1] + item + (b"," if places else b"") + text[start + 1 :]
 
 
-def last_item(text: bytes, start: int) -> tuple[int, int] | None:
-    """Find where the last item of the array that begins at `start` stands; None: the array is empty."""
+def array_items(text: bytes, start: int) -> list[tuple[int, int]]:
+    """Find where the items of the array that begins at `start` stand."""
     tokens = _TOKEN.finditer(text, start + 1)
-    found = None
+    found = []
     for token in tokens:
         if token.group() == b"]":
             return found
         if token.group() != b",":
-            found = _value(itertools.chain((token,), tokens))
+            found.append(_value(itertools.chain((token,), tokens)))
     raise ValueError("the JSON ends too early")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from benchflow.gateway.altered import altered
-from benchflow.gateway.dialects.json_text import append_item, last_item, members, read_json, replace_member
+from benchflow.gateway.dialects.json_text import array_items, insert_item, members, read_json, replace_member
 from benchflow.gateway.dialects.listing import list_route
 from benchflow.gateway.dialects.messages_assembler import MessagesAssembler, usage_of
 from benchflow.gateway.dialects.messages_reading import read_request
@@ -43,6 +43,7 @@ class AnthropicMessages:
     base_path = ""
     key_header = "x-api-key"
     key_prefix = ""
+    conversation = "messages"
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for."""
@@ -67,18 +68,18 @@ class AnthropicMessages:
         body = replace_member(request.body, "model", orjson.dumps(model))
         return altered(request, body=body, changes=(*request.changes, change)), change
 
-    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
-        """Add a text block to the message that ends the conversation, or a message where the assistant's ends it.
+    def append_text(self, request: RawRequest, text: str, at: int | None = None) -> tuple[RawRequest, Change]:
+        """Add a text block to the last of the first `at` messages, or of all; a message, where that is the assistant's.
 
         A message of the role `system` would be nearer, but not every model takes one, and none takes it everywhere. A
         text after the results of tools is taken by all, and two messages of the user in a row not by all.
         """
         change = Change(kind="wrap_up", path="body.messages", before=None, after=text)
         block = orjson.dumps({"type": "text", "text": text})
-        content = _open_content(request.body)
+        content = _open_content(request.body, at)
         if content is None:
             item = b'{"role":"user","content":[' + block + b"]}"
-            body = append_item(request.body, "messages", item)
+            body = insert_item(request.body, "messages", item, at)
         else:
             start, end = content
             body = request.body[:start] + _with_block(request.body[start:end], block) + request.body[end:]
@@ -121,15 +122,19 @@ def _model(model: str) -> dict[str, Any]:
     return {"type": "model", "id": model, "display_name": model, "created_at": CREATED}
 
 
-def _open_content(body: bytes) -> tuple[int, int] | None:
-    """Find the content of the last message; None where nothing can be added to it: the assistant's, or none at all."""
+def _open_content(body: bytes, at: int | None) -> tuple[int, int] | None:
+    """Find the content of the last of the first `at` messages, or of all.
+
+    None where nothing can be added to it: the assistant's, or none at all.
+    """
     messages = [member for member in members(body) if member.name == "messages"]
     if not messages or body[messages[-1].start : messages[-1].start + 1] != b"[":
         raise ValueError("no array 'messages'")
-    last = last_item(body, messages[-1].start)
-    if last is None or body[last[0] : last[0] + 1] != b"{":
+    places = array_items(body, messages[-1].start)
+    last = (places if at is None else places[:at])[-1:]
+    if not last or body[last[0][0] : last[0][0] + 1] != b"{":
         return None
-    message = {member.name: member for member in members(body, *last)}
+    message = {member.name: member for member in members(body, *last[0])}
     role, content = message.get("role"), message.get("content")
     if role is None or content is None or read_json(body[role.start : role.end]) not in ("user", "system"):
         return None

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from benchflow.gateway.altered import altered
-from benchflow.gateway.dialects.json_text import append_item, members, read_json, replace_member
+from benchflow.gateway.dialects.json_text import insert_item, members, read_json, replace_member
 from benchflow.gateway.dialects.listing import list_route
 from benchflow.gateway.dialects.responses_assembler import ResponsesAssembler
 from benchflow.gateway.dialects.responses_items import chosen_tool, read_message, read_tools
@@ -44,6 +44,7 @@ class Responses:
     base_path = "/v1"
     key_header = "Authorization"
     key_prefix = "Bearer "
+    conversation = "input"
 
     def route(self, method: str, path: str) -> Route | None:
         """Say what the request is for."""
@@ -71,6 +72,7 @@ class Responses:
             stream=body.get("stream") is True,
             schema=_schema(body.get("text")),
             continues=str(body["previous_response_id"]) if body.get("previous_response_id") else None,
+            conversation=_conversation(body.get("conversation")),
             compacts=request.path.endswith(COMPACT) or any(item.get("type") == TRIGGER for item in items[-1:]),
         )
 
@@ -81,15 +83,18 @@ class Responses:
         body = replace_member(request.body, "model", orjson.dumps(model))
         return altered(request, body=body, changes=(*request.changes, change)), change
 
-    def append_text(self, request: RawRequest, text: str) -> tuple[RawRequest, Change]:
-        """Add a developer's message at the end of the input; an input that is one text becomes a message first."""
+    def append_text(self, request: RawRequest, text: str, at: int | None = None) -> tuple[RawRequest, Change]:
+        """Add a developer's message behind the first `at` items of the input, or at its end.
+
+        An input that is one text becomes a message first.
+        """
         change = Change(kind="wrap_up", path="body.input", before=None, after=text)
         item = orjson.dumps({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": text}]})
         body = request.body
         found = [member for member in members(body) if member.name == "input"]
         start, end = (found[-1].start, found[-1].end) if found else (0, 0)
         if body[start : start + 1] == b"[":
-            body = append_item(body, "input", item)
+            body = insert_item(body, "input", item, at)
         elif body[start : start + 1] == b'"':
             said = b'{"type":"message","role":"user","content":' + body[start:end] + b"}"
             body = body[:start] + b"[" + said + b"," + item + b"]" + body[end:]
@@ -149,6 +154,11 @@ def _tools(body: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> Itera
     for item in items:
         if item.get("type") in ("additional_tools", "tool_search_output"):
             yield from read_tools(item.get("tools"))
+
+
+def _conversation(named: Any) -> str | None:
+    found = named.get("id") if isinstance(named, dict) else named
+    return found if isinstance(found, str) and found else None
 
 
 def _schema(text: Any) -> Mapping[str, Any] | None:

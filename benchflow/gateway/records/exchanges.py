@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from benchflow.contracts import CostBreakdown, TokenBreakdown
+from benchflow.contracts import CostBreakdown, LimitHit, TokenBreakdown
 from benchflow.errors import InputError
 from benchflow.gateway.dialects.queries import hide_credentials
 from benchflow.gateway.dialects.table import DIALECTS
@@ -74,6 +74,8 @@ def write_line(
         "held_ms": exchange.held_ms,
         "attempts": exchange.attempts,
         "fault": exchange.fault,
+        "limit": exchange.limit,
+        "stopped": exchange.stopped,
         "origin": exchange.origin,
         "status": exchange.status,
         "end": exchange.end,
@@ -213,6 +215,8 @@ class RecordedExchange:
             held_ms=line["held_ms"],
             attempts=tuple(Attempt(**attempt) for attempt in line["attempts"]),
             fault=PlayedFault(**line["fault"]) if line["fault"] else None,
+            limit=LimitHit(**line["limit"]) if line.get("limit") else None,
+            stopped=line.get("stopped", False),
         )
 
 

@@ -231,6 +231,8 @@ class Ledger:
             held_ms=pending.handling.held_ms,
             attempts=pending.handling.attempts,
             fault=pending.handling.fault,
+            limit=pending.handling.limit,
+            stopped=pending.handling.stopped,
         )
 
     def _line(self, pending: Pending, exchange: Exchange, taken: Taken | None) -> bytes:

@@ -1,0 +1,1 @@
+"""The budgets of a trial: what is counted, when the agent is warned, when it is stopped. No wire, no process."""

@@ -1,0 +1,325 @@
+"""The budgets of one trial while it runs: what they say of each model request, and what they ask of the open turn.
+
+It is told of exchanges and events at once, by calls that wait for nothing, so that no decision is behind the facts.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+
+from benchflow.budgets.budget import IDLE, TIME, TURNS, WORDS, Budget, Used, budgets_of, subagents_of, used_of
+from benchflow.budgets.counts import Counts
+from benchflow.budgets.idle import IdleClock
+from benchflow.budgets.ruling import Ruling
+from benchflow.contracts import Delivery, Event, EventType, LimitHit, Limits
+from benchflow.gateway.handling import Handling
+from benchflow.gateway.message import Exchange, Role
+from benchflow.limits import GracefulTurnLimit, wrap_up_message
+
+SETTLE_S = 1.0
+"""How long a request waits for turns before it, answered and not yet counted, where they decide on a warning."""
+
+Phase = Literal["open", "cancelling", "warned", "ended"]
+"""`cancelling`: the turn is asked to end, so that the wrap-up prompt can follow, and main requests are held."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Warned:
+    """The one warning of a trial."""
+
+    text: str
+    budget: Budget
+    hit: LimitHit
+    """As it was when the warning was handed out."""
+
+
+class TrialBudgets:
+    """The state of one trial's budgets."""
+
+    def __init__(self, limits: Limits, delivery: Delivery, now: Callable[[], float] = anyio.current_time) -> None:
+        self.counts = Counts()
+        self.phase: Phase = "open"
+        self.hit: LimitHit | None = None
+        """The budget that ended the trial; None: none has."""
+        self.warned: Warned | None = None
+        self.delivered = False
+        """The warning was in a request that went on, or in a prompt."""
+        self.fell_back = False
+        """The agent did not end its turn for the wrap-up prompt: the warning went out in a request."""
+        self.now = now
+        self.on_call: Callable[[], None] = lambda: None
+        """Called, at once, when the open turn is to be cancelled."""
+        self._limits = limits
+        self._delivery: Delivery = delivery
+        self._budgets = {budget.kind: budget for budget in budgets_of(limits)}
+        self._subagents = subagents_of(limits)
+        message = limits.wrap_up_message
+        self._turn_limit = GracefulTurnLimit.from_hard_cap(
+            limits.max_turns or 0,
+            limits.grace_turns or 0,
+            message_provider=None if message is None else lambda: message,
+        )
+        self._unheard: deque[Event] = deque()
+        self._heard_turns = 0
+        self._idle = IdleClock(pause_in_tools=limits.idle_in_tools is False)
+        self._begun_s: float | None = None
+        self._under_way: dict[int, Role] = {}
+        self._injects = False
+        self._held = 0
+        self._changed = anyio.Event()
+
+    @property
+    def watched(self) -> bool:
+        """Whether there is anything to watch for beside the end of the time."""
+        return bool(self._budgets.keys() - {TIME}) or self._limits.grace is not None
+
+    # What is told
+
+    def began(self) -> None:
+        """A prompt is about to be sent."""
+        self._begun_s = self.now() if self._begun_s is None else self._begun_s
+        self._idle.heard(self.now())
+
+    def exchange_began(self) -> None:
+        """A request has arrived."""
+        self._idle.under_way += 1
+
+    def exchange_ended(self, exchange: Exchange) -> None:
+        """An exchange is over."""
+        self._idle.under_way -= 1
+        self._idle.heard(self.now())
+        self._under_way.pop(exchange.seq, None)
+        self.counts.exchange_ended(exchange)
+        self._hear_turns()
+        self._wake()
+
+    def acp_event(self, kind: EventType, data: Mapping[str, Any]) -> None:
+        """The agent has shown something."""
+        now = self.now()
+        self._idle.heard(now)
+        self.counts.acp_event(kind, data, now * 1000)
+        if kind in ("tool_call", "tool_call_update", "usage"):
+            self._idle.open_calls = self.counts.open_calls
+            self._hear_turns()
+            self._wake()
+
+    def _hear_turns(self) -> None:
+        """Queue the end of each turn that was not told of yet."""
+        done = int(self._used(TURNS).amount or 0)
+        for turn in range(self._heard_turns, done):
+            source = "gateway" if self.counts.captured else "derived"
+            data = {"turn": turn}
+            ended = Event(seq=turn, ts="", mono_ms=0.0, type="turn_end", source=source, session_id="", data=data)
+            self._unheard.append(ended)
+        self._heard_turns = max(self._heard_turns, done)
+
+    # What a model request is told
+
+    async def rule(self, role: Role, handling: Handling) -> Ruling:
+        """Decide on a request that has arrived. A main request is held for as long as that takes."""
+        if role == "main":
+            self.counts.captured = True
+            await self._settle(handling)
+        if hit := self._refusal(role):
+            handling.limit, handling.stopped = hit, True
+            return Ruling(passes=False, limit=hit)
+        if role != "main":
+            self._under_way[handling.number] = role
+            return Ruling()
+        await self._steer()
+        if self.phase == "cancelling":
+            await self._hold(handling)
+            if hit := self.hit or (None if self._injects or self.warned is None else self.warned.hit):
+                handling.limit = hit
+                return Ruling(passes=False, limit=hit)
+            handling.stopped = False
+        self._under_way[handling.number] = role
+        if not self._injects or self.warned is None:
+            return Ruling()
+        first, self.delivered = not self.delivered, True
+        handling.limit = self.warned.hit if first else None
+        return Ruling(warning=self.warned.text, limit=handling.limit)
+
+    async def _settle(self, handling: Handling) -> None:
+        """Wait until the main requests under way have ended, where their ends decide on the next one."""
+        until = self.now() + SETTLE_S
+        while self.phase != "ended" and (before := sum(role == "main" for role in self._under_way.values())):
+            done = self.counts.turns + before
+            full = TURNS in self._budgets and done >= self._budgets[TURNS].allowed
+            warns = self.phase == "open" and (
+                self._limits.grace is not None or (self._turn_limit is not None and done >= self._turn_limit.soft_limit)
+            )
+            if not full and (not warns or self.now() >= until):
+                return
+            with handling.held():
+                await self._change(None if full else until - self.now())
+
+    async def _hold(self, handling: Handling) -> None:
+        """Hold a request until the agent has ended its turn, or will not."""
+        handling.stopped = True  # it stays so if the agent gives it up
+        handling.limit = self.warned.hit if self.warned else None
+        self._held += 1
+        with handling.held():
+            while self.phase == "cancelling":
+                await self._change()
+
+    def _refusal(self, role: Role) -> LimitHit | None:
+        """Say which budget forbids a request, and end the trial if that is one of its own."""
+        if self.hit or role == "auxiliary":
+            return self.hit
+        if role == "subagent" and self._subagents and self._subagent_turns() >= self._subagents.allowed:
+            return self._subagents.hit(self._used(self._subagents.kind), hard=True)
+        for kind, budget in self._budgets.items():
+            if kind not in (TIME, IDLE) and (kind != TURNS or role == "main") and budget.spent(self._used(kind)):
+                self.end(kind)
+                return self.hit
+        return None
+
+    def _subagent_turns(self) -> int:
+        return self.counts.subagent_turns + sum(role == "subagent" for role in self._under_way.values())
+
+    # What the open turn is asked
+
+    async def call(self) -> Literal["cancelling", "ended"]:
+        """Wait until the open turn is to be ended: for the wrap-up prompt, or for good."""
+        while True:
+            await self._look()
+            if self.phase in ("cancelling", "ended"):
+                return "ended" if self.phase == "ended" else "cancelling"
+            await self._change(self._look_again_s())
+
+    def end(self, kind: str) -> None:
+        """A budget is used up: from now on no model request goes on, and the turn is to be cancelled."""
+        if self.hit is None:
+            self.hit = self._budgets[kind].hit(self._used(kind), hard=True)
+            self.phase = "ended"
+            self._wake()
+            self.on_call()
+
+    def time_up(self) -> None:
+        """The time of the prompts is up."""
+        if TIME not in self._budgets and self.hit is None:  # the caller's time, not the trial's
+            self._budgets[TIME] = Budget(kind=TIME, allowed=self._wall_s())
+        self.end(TIME)
+
+    def turn_over(self, *, prompted: bool) -> str | None:
+        """The turn that was asked to end has ended. Return what to prompt with, if `prompted` says so."""
+        self._resolve(injects=False)
+        self.delivered = prompted
+        return self.warned.text if prompted and self.warned else None
+
+    def turn_goes_on(self) -> None:
+        """The agent did not end its turn in time: what is held goes on with the warning in it."""
+        self.fell_back = True
+        self._resolve(injects=True)
+
+    @property
+    def held(self) -> bool:
+        """Whether a request was held for the end of its turn: then the agent had more to do."""
+        return self._held > 0
+
+    def _resolve(self, *, injects: bool) -> None:
+        if self.phase == "cancelling":
+            self.phase = "warned"
+            self._injects = injects
+            self._wake()
+
+    async def _look(self) -> None:
+        """See what no model request will tell: idle time, tool calls in excess, and all of an agent that sends none."""
+        for kind in ("max_tool_calls", "max_cost_usd"):
+            if kind in self._budgets and self._budgets[kind].exceeded(self._used(kind)):
+                self.end(kind)
+        if IDLE in self._budgets and self._budgets[IDLE].spent(self._used(IDLE)):
+            self.end(IDLE)
+        if self.counts.captured:
+            if IDLE in self._budgets and self._budgets[IDLE].warns(self._used(IDLE)):
+                await self._steer()
+            return
+        if self.counts.open_calls and TURNS in self._budgets and self._budgets[TURNS].spent(self._used(TURNS)):
+            self.end(TURNS)
+        await self._steer()
+
+    def _look_again_s(self) -> float | None:
+        """In how many seconds there may be something to see although nothing happens; None: never."""
+        waits: list[float] = []
+        for kind in (IDLE,) if self.counts.captured else (IDLE, TIME):
+            budget = self._budgets.get(kind)
+            if budget is None:
+                continue
+            used = self._used(kind).amount or 0.0
+            marks = [budget.soft if self.phase == "open" else None, budget.allowed if kind == IDLE else None]
+            waits += [max(mark - used, 0.001) for mark in marks if mark is not None and mark > used]
+        return min(waits, default=None)
+
+    # The warning
+
+    async def _steer(self) -> None:
+        """Hand the warning out if it is due, and was not."""
+        if self.phase != "open":
+            return
+        if self._turn_limit:
+            while self._unheard:
+                await self._turn_limit.on_event(self._unheard.popleft())
+            for text in await self._turn_limit.next_steering_messages():
+                self._warn(text, self._budgets[TURNS])
+                return
+        if not self._used(TURNS).amount:
+            return
+        for kind, budget in self._budgets.items():
+            if budget.warns(self._used(kind)):
+                own = self._limits.wrap_up_message
+                self._warn(wrap_up_message(WORDS[kind]) if own is None else own, budget)
+                return
+
+    def _warn(self, text: str, budget: Budget) -> None:
+        self.warned = Warned(text=text, budget=budget, hit=budget.hit(self._used(budget.kind), hard=False))
+        if self._delivery == "inject" and self.counts.captured:
+            self.phase, self._injects = "warned", True
+            return
+        self.phase = "cancelling"
+        self._wake()
+        self.on_call()
+
+    # What it comes to
+
+    @property
+    def limit(self) -> LimitHit | None:
+        """The budget that ended the trial, or warned of its end, with what was used of it in the end."""
+        if self.hit or self.warned is None or not self.delivered:
+            return self.hit
+        return self.warned.budget.hit(self._used(self.warned.budget.kind), hard=False)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a row says of the budgets beside the limit that was hit; nothing where there is only the time."""
+        if not self.watched:
+            return {}
+        used = {kind: self._used(kind) for kind in self._budgets if kind not in (TIME, IDLE)}
+        warns = self._turn_limit is not None or self._limits.grace is not None
+        return {
+            "budgets": {
+                "delivery": self._delivery if warns else None,
+                "warned": self.delivered,
+                "fell_back": self.fell_back,
+                "subagent_turns": self.counts.subagent_turns,
+                "used": {kind: {"amount": found.amount, "counter": found.counter} for kind, found in used.items()},
+            }
+        }
+
+    def _used(self, kind: str) -> Used:
+        return used_of(kind, self.counts, wall_s=self._wall_s(), idle_s=self._idle.idle_s(self.now()))
+
+    def _wall_s(self) -> float:
+        return 0.0 if self._begun_s is None else self.now() - self._begun_s
+
+    async def _change(self, timeout_s: float | None = None) -> None:
+        """Wait until something is told, for so long at most."""
+        changed = self._changed
+        with anyio.move_on_after(timeout_s):
+            await changed.wait()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
