@@ -92,7 +92,7 @@ def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -
         tries=trial.tries,
         state="ended" if result or trial.row else "running" if run.is_running else "interrupted",
         workspace=workspace if workspace.is_dir() else None,
-        row=result or (trial.row if number == trial.tries[-1] else None),
+        row=(trial.row if number == trial.tries[-1] else None) or result,
         prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],
         turns=turns,
         other_calls=[view_call(call, trajectory) for call in calls if call.exchange not in shown],

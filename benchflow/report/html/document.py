@@ -1,0 +1,151 @@
+"""All that the page shows before a trial is opened. Values only; `page` writes them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchflow import __version__
+from benchflow.contracts import TokenBreakdown
+from benchflow.report import numbers
+from benchflow.report.console import run_argument
+from benchflow.report.html.comparisons import Versus, make_versus
+from benchflow.report.html.figures import Cell, Plot, make_cells, make_plots
+from benchflow.report.html.items import Fact, make_facts
+from benchflow.report.html.packing import Wanted
+from benchflow.report.html.trials import MOST_LISTED, TrialLine, list_trials
+from benchflow.report.profile import CellName, Comparison, Profile
+from benchflow.report.text import one_line
+from benchflow.store import StoredRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHead:
+    """A run that the page tells of."""
+
+    id: str
+    argument: str
+    """What names it on a command line."""
+    side: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """The trials of one scenario in one cell."""
+
+    trials: int
+    passed: int
+    unscored: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioLine:
+    """One scenario in every cell, in their order; None where a cell does not have it."""
+
+    scenario: str
+    counts: Sequence[Count | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """The page's content."""
+
+    title: str
+    subtitle: str
+    version: str
+    runs: Sequence[RunHead]
+    notes: Sequence[str]
+    totals: Sequence[Fact]
+    cells: Sequence[Cell]
+    level: str
+    plots: Sequence[Plot]
+    versus: Sequence[Versus]
+    scenarios: Sequence[ScenarioLine]
+    trials: Sequence[TrialLine]
+    unlisted: int = 0
+    """Trials that are left out of the list."""
+    left_out: int = 0
+    """Trials that are listed without what happened in them."""
+
+
+def make_document(figures: Profile | Comparison, runs: Sequence[StoredRun]) -> tuple[Document, list[Wanted]]:
+    """Make the content of a run's page, or of a comparison's, and say which trials' details it wants."""
+    sides = {"base": figures.base, "head": figures.head} if isinstance(figures, Comparison) else {"": figures}
+    cells = [cell for side, profile in sides.items() for cell in make_cells(profile, side)]
+    lines, wanted = _list_all(sides, runs)
+    profiles = list(sides.values())
+    versus = figures.cells if isinstance(figures, Comparison) else figures.comparisons
+    document = Document(
+        title=_title(figures),
+        subtitle=" against ".join(", ".join(map(one_line, profile.runs)) for profile in reversed(profiles)),
+        version=__version__,
+        runs=[RunHead(id=one_line(run.id), argument=run_argument(run.folder), side=_side(sides, run)) for run in runs],
+        notes=list(dict.fromkeys(note for source in (*profiles, figures) for note in source.notes)),
+        totals=make_facts(_totals(profiles)),
+        cells=cells,
+        level=f"{profiles[0].level:.0%}",
+        plots=list(make_plots(cells)),
+        versus=[make_versus(comparison) for comparison in versus],
+        scenarios=list(_scenarios(profiles)),
+        trials=lines[:MOST_LISTED],
+        unlisted=max(0, len(lines) - MOST_LISTED),
+    )
+    return document, wanted[:MOST_LISTED]
+
+
+def _title(figures: Profile | Comparison) -> str:
+    profiles = [figures.base, figures.head] if isinstance(figures, Comparison) else [figures]
+    agents = [
+        list(dict.fromkeys(one_line(cell.name.agent) for cell in profile.cells)) for profile in reversed(profiles)
+    ]
+    names = [", ".join(some) for some in agents]
+    return " against ".join(dict.fromkeys(names)) if any(names) else "No trials"
+
+
+def _side(sides: Mapping[str, Profile], run: StoredRun) -> str:
+    return next((side for side, profile in sides.items() if run.id in profile.runs), "")
+
+
+def _list_all(sides: Mapping[str, Profile], runs: Sequence[StoredRun]) -> tuple[list[TrialLine], list[Wanted]]:
+    lines: list[TrialLine] = []
+    wanted: list[Wanted] = []
+    places = _places(sides)
+    for index, run in enumerate(runs):
+        prefix = f"{run.id}/" if len(runs) > 1 else ""
+        lines += list_trials(run, index, prefix, places[_side(sides, run)])
+        rows = {row.trial: row for row in run.rows}
+        wanted += [Wanted(run=run, key=key, id=prefix + key, row=rows.get(key)) for key in run.keys]
+    return lines, wanted
+
+
+def _places(sides: Mapping[str, Profile]) -> dict[str, dict[CellName, int]]:
+    """Where the cells of each side stand in the document."""
+    places: dict[str, dict[CellName, int]] = {}
+    first = 0
+    for side, profile in sides.items():
+        places[side] = {cell.name: first + place for place, cell in enumerate(profile.cells)}
+        first += len(profile.cells)
+    return places
+
+
+def _totals(profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
+    totals = [cell.totals for profile in profiles for cell in profile.cells]
+    scored = sum(profile.scored for profile in profiles)
+    yield "passed", f"{sum(profile.passed for profile in profiles):,} of {scored:,}"
+    yield "unscored", f"{sum(profile.unscored for profile in profiles):,}"
+    metered = [one.tokens for one in totals if one.tokens]
+    used = sum(metered, TokenBreakdown()) if metered else None
+    yield "tokens in", numbers.prompt_tokens(used)
+    yield "tokens out", numbers.count(used and used.output)
+    costs = [one.cost_usd for one in totals if one.cost_usd is not None]
+    bought = any(not cell.played for profile in profiles for cell in profile.cells)
+    unknown = sum(one.cost_unknown for one in totals)
+    said = numbers.cost(sum(costs) if costs else None, bought=bought)
+    yield "cost", f"{said} (unknown for {unknown})" if costs and unknown else said
+    yield "agent time", numbers.duration(sum(one.wall_ms for one in totals))
+
+
+def _scenarios(profiles: Sequence[Profile]) -> Iterator[ScenarioLine]:
+    cells = [{one.scenario: one for one in cell.scenarios} for profile in profiles for cell in profile.cells]
+    for name in sorted({scenario for cell in cells for scenario in cell}):
+        found = [cell.get(name) for cell in cells]
+        counts = [one and Count(trials=one.trials, passed=one.passed, unscored=one.unscored) for one in found]
+        yield ScenarioLine(scenario=one_line(name), counts=counts)
