@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Recovery = Literal["retry", "adjusted", "alternative", "tool_followup", "give_up"]
 
+_Rows = Sequence[tuple[str, int]]
+
 _MESSAGES, _MESSAGE_LENGTH = 10, 160
 _CASCADE = 2
 
@@ -49,17 +51,15 @@ class ErrorAnalyzer:
         steps = read_steps(trace)
         troubles = list(_troubles(trace.events))
         failed = [call for call in steps.calls if call.failure]
-        types = Counter([*(call.failure for call in failed), *(trouble.type for trouble in troubles)])
-        recovery = Counter([*recoveries(steps.steps), *_followups(troubles, steps.calls)])
+        types = _count([*(call.failure or "" for call in failed), *(trouble.type for trouble in troubles)])
+        recovery = _count([*recoveries(steps.steps), *_followups(troubles, steps.calls)])
         runs = cascades(steps.calls)
         wasted = sum(_is_wasted(step) for step in steps.steps)
         number = len(failed) + len(troubles)
         findings: list[Finding] = [
             NumberFinding(name="errors_encountered", value=number, unit="errors", source="derived"),
-            TableFinding(name="error_types", columns=("type", "count"), rows=types.most_common(), source="derived"),
-            TableFinding(
-                name="recovery_patterns", columns=("pattern", "count"), rows=recovery.most_common(), source="derived"
-            ),
+            TableFinding(name="error_types", columns=("type", "count"), rows=types, source="derived"),
+            TableFinding(name="recovery_patterns", columns=("pattern", "count"), rows=recovery, source="derived"),
             RatioFinding(
                 name="recovered", numerator=count_recovered(steps.calls), denominator=len(failed), source="derived"
             ),
@@ -69,6 +69,11 @@ class ErrorAnalyzer:
             ListFinding(name="error_messages", items=_messages(failed, troubles), source="derived"),
         ]
         return AnalysisResult(analyzer=self.name, findings=findings, summary=_summary(number, types, recovery, runs))
+
+
+def _count(names: Iterable[str]) -> _Rows:
+    """How often each occurs, the most frequent first."""
+    return Counter(names).most_common()
 
 
 def recoveries(steps: Sequence[Step]) -> Iterator[Recovery]:
@@ -146,9 +151,9 @@ def _last_line(output: str) -> str:
     return said[-1] if said else "no output"
 
 
-def _summary(number: int, types: Counter[FailureType | None], recovery: Counter[Recovery], runs: Sequence[int]) -> str:
+def _summary(number: int, types: _Rows, recovery: _Rows, runs: Sequence[int]) -> str:
     if not number:
         return "no errors"
-    kinds = ", ".join(f"{name} {count}" for name, count in types.most_common())
-    answers = ", ".join(f"{name} {count}" for name, count in recovery.most_common())
+    kinds = ", ".join(f"{name} {count}" for name, count in types)
+    answers = ", ".join(f"{name} {count}" for name, count in recovery)
     return f"{counted(number, 'error')} ({kinds}); then {answers}; {counted(len(runs), 'cascade')}"

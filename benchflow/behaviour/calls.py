@@ -14,6 +14,7 @@ import orjson
 
 from benchflow.behaviour.failures import FailureType, failure_of
 from benchflow.behaviour.names import kind_of, tool_of
+from benchflow.behaviour.once import once_per_trace
 from benchflow.behaviour.purpose import Purpose, command_of, purpose_of
 from benchflow.contracts import Event, SessionTrace, ToolCallRecord
 from benchflow.trajectories.output import output_text
@@ -43,7 +44,7 @@ class Call:
 
     @cached_property
     def purpose(self) -> Purpose:
-        return purpose_of(kind_of(self.record), self.tool, self.given)
+        return purpose_of(kind_of(self.record), self.tool, self.command)
 
     @property
     def began_ms(self) -> float | None:
@@ -103,7 +104,8 @@ class Call:
                     yield place[key]
 
 
-def read_calls(trace: SessionTrace) -> list[Call]:
+@once_per_trace
+def read_calls(trace: SessionTrace) -> Sequence[Call]:
     """Return the calls that a trace's records name, in their order."""
     seen = _seen_by_id(trace.events)
     asked = _Asked(trace.events)

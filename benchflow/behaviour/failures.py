@@ -11,7 +11,7 @@ FailureType = Literal["test_failure", "timeout", "permission", "not_found", "syn
 _READ = 4_000
 """Characters at the end of an output in which its failure is looked for."""
 _CODE_KEYS = ("exit_code", "exitCode", "exit_status", "exitStatus", "exit", "returncode")
-_CODE = re.compile(r"\bexit(?:ed)?(?: with)?[ _](?:code|status)\W{0,6}(\d{1,3})\b", re.IGNORECASE)
+_CODE = re.compile(r"\bexit(?:ed)?(?: with)?[ _](?:code|status)\W{0,6}(\d{1,3})\b")
 _CODE_WITHIN = 400
 
 
@@ -94,7 +94,8 @@ def exit_code(raw_output: Any, output: str) -> int | None:
     stated = _stated(raw_output)
     if stated is not None:
         return stated
-    written = _CODE.findall(output[-_CODE_WITHIN:])
+    end = output[-_CODE_WITHIN:].lower()
+    written = _CODE.findall(end) if "exit" in end else None
     return int(written[-1]) if written else None
 
 
@@ -102,6 +103,7 @@ def _stated(raw_output: Any) -> int | None:
     """The exit code in a result's own field, or in that of its `metadata`."""
     if not isinstance(raw_output, dict):
         return None
-    found = (raw_output.get(key) for key in _CODE_KEYS)
-    code = next((value for value in found if isinstance(value, int) and not isinstance(value, bool)), None)
-    return _stated(raw_output.get("metadata")) if code is None else code
+    for key in _CODE_KEYS:
+        if type(raw_output.get(key)) is int:  # no bool
+            return raw_output[key]
+    return _stated(raw_output.get("metadata"))

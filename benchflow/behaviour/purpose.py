@@ -56,10 +56,9 @@ _IN_PLACE = re.compile(r"\s(?:-[a-zA-Z]*i\b|-i\S*|--in-place)")
 _UNDO = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:restore|revert|stash|reset\b.*--hard|checkout\s+(?:\S+\s+)?--)")
 
 
-def purpose_of(kind: str, tool: str, given: Any) -> Purpose:
-    """Say what a call is for, by its kind, its tool's name, and the command line that it was given, if any."""
+def purpose_of(kind: str, tool: str, command: str) -> Purpose:
+    """Say what a call is for, by its kind, its tool's name, and its command line, if any."""
     purpose = _BY_KIND.get(kind) or _by_name(tool)
-    command = command_of(given)
     return _by_command(command) if purpose == "run" and command else purpose
 
 
@@ -75,7 +74,7 @@ def command_of(given: Any) -> str:
 
 def undoes(command: str) -> bool:
     """Tell whether a command line takes changes back: git restore, revert, stash, reset --hard, checkout --."""
-    return bool(_UNDO.search(command))
+    return "git" in command and bool(_UNDO.search(command))
 
 
 def _by_name(tool: str) -> Purpose:
@@ -96,7 +95,7 @@ def _by_command(command: str) -> Purpose:
 
 def _without_documents(command: str) -> str:
     """Leave out here-documents: what follows the line that announces one."""
-    found = _HEREDOC.search(command)
+    found = _HEREDOC.search(command) if "<<" in command else None
     if not found:
         return command
     end = command.find("\n", found.end())
@@ -106,12 +105,12 @@ def _without_documents(command: str) -> str:
 def _purposes(parts: Iterable[str]) -> Iterator[Purpose]:
     for part in parts:
         words = part.split()
-        while words and (words[0] in _PREFIXES or _ASSIGNMENT.match(words[0])):
+        while words and (words[0] in _PREFIXES or ("=" in words[0] and _ASSIGNMENT.match(words[0]))):
             del words[0]
         if not words:
             continue
         program = words[0].strip("'\"(){}").rsplit("/", 1)[-1]
-        yield "change" if _TO_FILE.search(part) else _by_program(program, words, part)
+        yield "change" if ">" in part and _TO_FILE.search(part) else _by_program(program, words, part)
 
 
 def _by_program(program: str, words: list[str], part: str) -> Purpose:

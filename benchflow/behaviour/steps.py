@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchflow.behaviour.calls import Call, read_calls
+from benchflow.behaviour.once import once_per_trace
 from benchflow.contracts import Event, SessionTrace, TokenBreakdown
 
 
@@ -34,6 +35,7 @@ class Steps:
     """`gateway`: they are turns; `derived`: from ACP events."""
 
 
+@once_per_trace
 def read_steps(trace: SessionTrace) -> Steps:
     """Return a session's steps: its turns, or without any, those that its ACP events show.
 

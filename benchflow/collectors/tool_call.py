@@ -1,6 +1,7 @@
 """The tool calls of a trial: how many, of which kinds and tools, how many failed, and how long they took."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchflow.behaviour.calls import Call, call_source, read_calls
@@ -42,7 +43,7 @@ class ToolCallCollector:
         ]
 
 
-def count_unique(calls: list[Call]) -> int:
+def count_unique(calls: Sequence[Call]) -> int:
     """Count the different calls: by name and input. A call whose input is not known is like no other."""
     keys = [call.key for call in calls]
     return len({key for key in keys if key is not None}) + keys.count(None)
