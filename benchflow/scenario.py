@@ -37,7 +37,8 @@ class Scenario(ScenarioText):
     @property
     def budget(self) -> Limits:
         """The scenario's own limits of a trial."""
-        return Limits(timeout_s=self.timeout_s if self.limits.timeout_s is None else self.limits.timeout_s)
+        own = self.limits.model_dump()
+        return Limits(**{**own, "timeout_s": self.timeout_s if self.limits.timeout_s is None else own["timeout_s"]})
 
     @property
     def workspace_folder(self) -> Path | None:

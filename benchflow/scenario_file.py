@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, model_validator
 
 from benchflow.checks import Check, InnerPath, RubricCheck, Seconds, Text, Weight
-from benchflow.model import StrictModel, Whole, wrong
+from benchflow.model import Number, StrictModel, Whole, wrong
 
 IDENTIFIER = r"^[a-z0-9][a-z0-9._-]*$"
+Amount = Annotated[Whole, Field(ge=1)]
 Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER)]
 
 
@@ -70,6 +71,22 @@ class ScenarioLimits(StrictModel):
     """Budgets of a trial. None: no such budget, or BenchFlow's default."""
 
     timeout_s: Seconds | None = None
+    """Wall time of all prompts together."""
+    max_turns: Amount | None = None
+    """Completed main model requests; where none are seen, tool calls."""
+    grace_turns: Annotated[Whole, Field(ge=0)] | None = None
+    """How many of them are left when the agent is warned."""
+    max_subagent_turns: Annotated[Whole, Field(ge=0)] | None = None
+    max_tool_calls: Amount | None = None
+    max_tokens: Amount | None = None
+    max_output_tokens: Amount | None = None
+    max_cost_usd: Annotated[Number, Field(ge=0)] | None = None
+    idle_timeout_s: Seconds | None = None
+    idle_in_tools: bool | None = None
+    grace: Annotated[Number, Field(gt=0, lt=1)] | None = None
+    """The share of every budget but `max_turns` that is left when the agent is warned."""
+    wrap_up: Literal["inject", "reprompt"] | None = None
+    wrap_up_message: Text | None = None
 
 
 class Criterion(StrictModel):

@@ -6,14 +6,34 @@ from typing import Annotated
 
 import typer
 
+from benchflow.cli.budgets import (
+    Grace,
+    GraceTurns,
+    IdleInTools,
+    IdleTimeout,
+    MaxCost,
+    MaxCostPerTrial,
+    MaxOutputTokens,
+    MaxSubagentTurns,
+    MaxTokens,
+    MaxToolCalls,
+    MaxTurns,
+    WrapUp,
+    WrapUpMessage,
+)
 from benchflow.cli.options import (
     Faults,
+    JudgeModel,
+    JudgeName,
+    JudgeRepeats,
+    JudgeUpstream,
     MaxRequests,
     MaxWait,
     Prices,
     RequestsPerMinute,
     RetryUpstream,
     SandboxWish,
+    ScorerName,
     TokensPerMinute,
 )
 
@@ -125,6 +145,19 @@ def command(
             rich_help_panel=WHAT,
         ),
     ] = None,
+    max_turns: MaxTurns = None,
+    grace_turns: GraceTurns = None,
+    max_subagent_turns: MaxSubagentTurns = None,
+    max_tool_calls: MaxToolCalls = None,
+    max_tokens: MaxTokens = None,
+    max_output_tokens: MaxOutputTokens = None,
+    max_cost_per_trial: MaxCostPerTrial = None,
+    idle_timeout: IdleTimeout = None,
+    idle_in_tools: IdleInTools = None,
+    grace: Grace = None,
+    wrap_up: WrapUp = None,
+    wrap_up_message: WrapUpMessage = None,
+    max_cost: MaxCost = None,
     tag: Annotated[
         list[str] | None, typer.Option(help="Only scenarios with this tag; may be repeated.", rich_help_panel=WHAT)
     ] = None,
@@ -144,6 +177,11 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.", rich_help_panel=PLACE),
     ] = None,
+    scorer: ScorerName = None,
+    judge_model: JudgeModel = None,
+    judge_upstream: JudgeUpstream = None,
+    judge: JudgeName = None,
+    judge_repeats: JudgeRepeats = 1,
     fail_under: Annotated[
         float | None,
         typer.Option(
@@ -170,9 +208,11 @@ def command(
     needs no key, and shows that the agent and everything around it work. It says nothing about a model.
     """
     from benchflow.cli.output import print_run
+    from benchflow.contracts import Limits
     from benchflow.gateway.wrapping.fault_plan import read_faults
     from benchflow.gateway.wrapping.limits import Pace
     from benchflow.gateway.wrapping.retrying import Retries
+    from benchflow.judging.choice import JudgeChoice, ScorerChoice
     from benchflow.runner.gate import Gate
     from benchflow.runner.request import RunRequest
     from benchflow.runner.run import run_sync
@@ -195,12 +235,31 @@ def command(
         faults=read_faults(faults) if faults is not None else None,
         sandbox=sandbox.value,
         timeout_s=timeout,
+        limits=Limits(
+            max_turns=max_turns,
+            grace_turns=grace_turns,
+            max_subagent_turns=max_subagent_turns,
+            max_tool_calls=max_tool_calls,
+            max_tokens=max_tokens,
+            max_output_tokens=max_output_tokens,
+            max_cost_usd=max_cost_per_trial,
+            idle_timeout_s=idle_timeout,
+            idle_in_tools=idle_in_tools,
+            grace=grace,
+            wrap_up=wrap_up.value if wrap_up else None,
+            wrap_up_message=wrap_up_message,
+        ),
+        max_cost_usd=max_cost,
         tags=tuple(tag or ()),
         exclude=tuple(exclude or ()),
         out=out,
         keep=keep.value,
         reinstall=reinstall,
         agents_dir=agents_dir,
+        scoring=ScorerChoice(
+            scorer=scorer,
+            judge=JudgeChoice(provider=judge, model=judge_model, upstream=judge_upstream, repeats=judge_repeats),
+        ),
         gate=Gate(fail_under=fail_under, max_unscored=max_unscored),
     )
     result = run_sync(request)

@@ -1,10 +1,11 @@
 """From what a user asked for to what will run. What can be wrong with it is found here, before anything starts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchflow.budgets.choosing import choose_limits, notes_of
 from benchflow.contracts import Limits
 from benchflow.errors import InputError
 from benchflow.gateway.prices import find_own_prices
@@ -18,6 +19,7 @@ from benchflow.runner.plan import Trial, make_plan
 from benchflow.runner.request import RunRequest
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario, find_scenarios
+from benchflow.scorers.choosing import Scoring, choose_scoring
 
 if TYPE_CHECKING:
     from benchflow.gateway.own_prices import OwnPrices
@@ -34,6 +36,7 @@ class Job:
     scenarios: Sequence[Scenario]
     secrets: Sequence[str]
     """What must not be in any file of the run."""
+    scoring: Scoring
     prices: "OwnPrices | None" = None
 
     @property
@@ -54,14 +57,19 @@ class Job:
         return make_plan(cells, self.request.repetitions)
 
     def _limits(self, scenario: Scenario) -> Limits:
-        timeout_s = self.request.timeout_s
-        return scenario.budget if timeout_s is None else Limits(timeout_s=timeout_s)
+        return choose_limits(scenario.budget, replace(self.request.limits, timeout_s=self.request.timeout_s))
+
+    @property
+    def budget_notes(self) -> Sequence[str]:
+        """What a user must know of the budgets that came of the scenarios and the options."""
+        return list(dict.fromkeys(note for scenario in self.scenarios for note in notes_of(self._limits(scenario))))
 
 
 def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
     """Find the agents, the scenarios and the upstreams. Raises InputError for whatever is not there or not right."""
     agents = _find_agents(request, environ)
     scenarios = find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude)
+    scoring = choose_scoring(request.scoring, scenarios, environ)
     arms, secrets = look_up_arms(request, agents, scenarios, environ)
     if request.record:
         from benchflow.gateway.cassettes.writer import refuse_existing
@@ -73,7 +81,8 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
         environ=environ,
         arms=arms,
         scenarios=scenarios,
-        secrets=secrets,
+        secrets=[*secrets, *scoring.secrets],
+        scoring=scoring,
         prices=find_own_prices(request.prices, environ),
     )
 

@@ -11,6 +11,7 @@ from benchflow.report.progress import Progress
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
 from benchflow.runner.plan import ArmName, Cell, Trial
+from benchflow.runner.spending import overspent
 from benchflow.runner.trial import Stage, run_trial
 
 
@@ -23,6 +24,8 @@ class ProfileRunner:
     """One for each arm of the plan."""
     progress: Progress
     concurrency: int = 1
+    max_cost_usd: float | None = None
+    """What the run has cost when no further trial begins; what has not begun then has no row. None: no such limit."""
     rows: dict[str, ProfileRow] = field(default_factory=dict)
     """By the trial's key; what is done when the run is cancelled stays here."""
 
@@ -43,12 +46,19 @@ class ProfileRunner:
                     await stage.provider.shutdown()
         return self.done(plan)
 
+    @property
+    def overspent(self) -> str | None:
+        """Why no further trial begins; None: it may."""
+        return overspent(self.rows.values(), self.max_cost_usd)
+
     def done(self, plan: Sequence[Trial]) -> list[ProfileRow]:
         """Return the rows that exist so far, in the plan's order."""
         return [self.rows[trial.key] for trial in plan if trial.key in self.rows]
 
     async def _work(self, waiting: Iterator[Trial], stages: Mapping[ArmName, Stage]) -> None:
         for trial in waiting:
+            if self.overspent:
+                return
             self.progress.trial_started(trial)
             ended = await run_trial(trial, stages[trial.cell.arm])
             row = ended.row

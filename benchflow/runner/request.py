@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from benchflow.contracts import Limits
 from benchflow.errors import InputError
 from benchflow.gateway.wrapping.limits import Pace
 from benchflow.gateway.wrapping.retrying import Retries
+from benchflow.judging.choice import ScorerChoice
 from benchflow.runner.gate import Gate, allowed_unscored
 from benchflow.runner.trial import Keep
 
@@ -36,6 +38,10 @@ class RunRequest:
     sandbox: Literal["auto", "bubblewrap", "process"] = "auto"
     timeout_s: float | None = None
     """None: the scenario's."""
+    limits: Limits = field(default_factory=Limits)
+    """The other budgets of each trial. None: the scenario's."""
+    max_cost_usd: float | None = None
+    """Of the whole run: what it has cost when no further trial begins."""
     tags: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     out: Path = Path("runs")
@@ -51,6 +57,7 @@ class RunRequest:
     pace: Pace = field(default_factory=Pace)
     retries: Retries = field(default_factory=Retries)
     faults: "FaultPlan | None" = None
+    scoring: ScorerChoice = field(default_factory=ScorerChoice)
     gate: Gate = field(default_factory=Gate)
 
     def __post_init__(self) -> None:

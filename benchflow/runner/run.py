@@ -20,7 +20,7 @@ from benchflow.runner.folder import RunFolder
 from benchflow.runner.gate import Summary, summarize
 from benchflow.runner.interrupt import interruptible
 from benchflow.runner.lookup import Job, look_up
-from benchflow.runner.opening import Say, Site, open_lines, open_stages, require_upstreams
+from benchflow.runner.opening import Say, Site, open_lines, open_scorer, open_stages, require_upstreams
 from benchflow.runner.plan import Trial
 from benchflow.runner.profile import ProfileRunner
 from benchflow.runner.request import RunRequest
@@ -55,6 +55,8 @@ async def perform(job: Job, say: Say) -> RunResult:
     for line in dict.fromkeys(line for arm in job.arms for line in (*arm.agent.warnings, arm.upstream.note)):
         if line:
             say(line)
+    for note in job.budget_notes:
+        say(note)
     await require_upstreams(job)
     async with AsyncExitStack() as stack:
         choice = await choose_sandbox(job.request.sandbox)
@@ -64,19 +66,24 @@ async def perform(job: Job, say: Say) -> RunResult:
         plan = job.plan(choice.sandbox.isolation)
         site = _open_site(job, choice, plan, say, stack)
         lines = await open_lines(site, stack)
+        scorer = await open_scorer(site, stack)
         runner = ProfileRunner(
             folder=site.folder,
-            stages=open_stages(site, lines),
+            stages=open_stages(site, lines, scorer),
             progress=site.progress,
             concurrency=job.request.concurrency,
+            max_cost_usd=job.request.max_cost_usd,
         )
         gc.freeze()  # the modules and what a run opens once: looking through it again and again costs 1.5 ms a trial
         async with interruptible():
             await runner.run(plan)
     for miss in dict.fromkeys(miss for arm in job.arms for miss in arm.upstream.misses):
         say(miss)
-    refusals = dict.fromkeys(line.key.refusal for line in lines.values() if line.key.refusal)
-    return _result(job, site.folder, runner.done(plan), planned=len(plan), halted="; ".join(refusals) or None)
+    halts = list(dict.fromkeys(line.key.refusal for line in lines.values() if line.key.refusal))
+    if len(runner.rows) < len(plan) and runner.overspent:
+        say(runner.overspent)
+        halts.append(runner.overspent)
+    return _result(job, site.folder, runner.done(plan), planned=len(plan), halted="; ".join(halts) or None)
 
 
 def _open_site(job: Job, choice: Choice, plan: Sequence[Trial], say: Say, stack: AsyncExitStack) -> Site:

@@ -4,9 +4,9 @@ Knows only the contracts: which provider, scorer or plugin it drives is given to
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -32,11 +32,12 @@ from benchflow.contracts import (
     ToolCallBreakdown,
 )
 from benchflow.errors import TrialError
-from benchflow.outcome import decide
+from benchflow.outcome import BEFORE_SCORING, Outcome, decide
 from benchflow.redact import REDACTIONS
 from benchflow.redaction.folders import clean_folder
 from benchflow.row import ProfileRow, without_secrets
 from benchflow.runner.folder import RunFolder
+from benchflow.runner.observing import observe
 from benchflow.runner.plan import Trial
 from benchflow.stopwatch import Stopwatch
 from benchflow.tiers import HEIGHT
@@ -125,6 +126,8 @@ class Try:
         self.trace: SessionTrace | None = None
         """What happened in it, once it was exported."""
         self._verdict: ScorerResult | None = None
+        self._scored: Mapping[str, Any] = {}
+        """What the scorer says of its own work, whether it came to a verdict or not."""
         self._redactor = stage.folder.redactor.fresh()
 
     async def run(self) -> ProfileRow:
@@ -145,7 +148,14 @@ class Try:
             if outcome.scored:
                 with self._catch():
                     await self._score()
-            row = await self._observe(self._row())
+            stage = self._stage
+            row = await observe(
+                self._row(),
+                self._trial.cell.scenario,
+                self.trace,
+                collectors=stage.collectors,
+                analyzers=stage.analyzers,
+            )
         except anyio.get_cancelled_exc_class():
             self._failure = TrialError("cancelled", "interrupted before its end")
             with anyio.CancelScope(shield=True):
@@ -200,7 +210,7 @@ class Try:
             used_s = sum(result.metrics.timing.wall_ms for result in self._results) / 1000
             left_s = None if timeout_s is None else max(0.0, timeout_s - used_s)
             self._results.append(await self._stage.provider.prompt(self._handle, text, left_s))
-            if self._results[-1].completion_reason != "stop":
+            if self._results[-1].completion_reason != "stop" or self._results[-1].wrapped_up:
                 return
 
     async def _stop(self) -> None:
@@ -223,33 +233,14 @@ class Try:
             mode=cell.mode.name,
             model=cell.model,
             iteration=self._trial.iteration,
+            metadata={"trial": self._trial.key, "attempt": self._attempt, "folder": self._folder},
         )
         with self._watch.timed("score"):
             verdict = await self._stage.scorer.evaluate(cell.scenario, context)
+        self._scored = verdict.extensions
         if verdict.error:
             raise TrialError("scorer", verdict.error)
         self._verdict = verdict
-
-    async def _observe(self, row: ProfileRow) -> ProfileRow:
-        """Ask collectors and analyzers; what fails in one is noted and voids nothing."""
-        cell = self._trial.cell
-        found: dict[str, Any] = {}
-        for collector in self._stage.collectors:
-            try:
-                metrics = await collector.collect(row, cell.scenario, cell.mode.name, trace=self.trace)
-                found |= {
-                    metric.name: {"value": metric.value, "unit": metric.unit, "source": metric.source}
-                    for metric in metrics
-                }
-            except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost a finished trial
-                found[f"{collector.id}.error"] = f"{type(exc).__name__}: {exc}"
-        for analyzer in self._stage.analyzers if self.trace else ():
-            assert self.trace is not None
-            try:
-                found[analyzer.name] = await analyzer.analyze(self.trace, cell.scenario, cell.mode.name)
-            except Exception as exc:  # noqa: BLE001 - as above
-                found[f"{analyzer.name}.error"] = f"{type(exc).__name__}: {exc}"
-        return replace(row, extensions={**row.extensions, **found}) if found else row
 
     async def _close(self, row: ProfileRow) -> ProfileRow:
         """Write the result, keep or remove the workspace, and free the session. Return the row as it was written."""
@@ -318,8 +309,14 @@ class Try:
             error=outcome.error,
             error_code=outcome.error_code,
             benchflow_version=__version__,
-            extensions=facts.extensions,
+            extensions={**facts.extensions, **self._scored, **self._before_scoring(outcome)},
         )
+
+    def _before_scoring(self, outcome: Outcome) -> dict[str, Any]:
+        """Keep how the trial ended, where the scorer's failure hides it: the trial may be scored again."""
+        if outcome.error_code != "scorer":
+            return {}
+        return {BEFORE_SCORING: asdict(decide(self._results, None, self._facts.fault))}
 
     def _tier(self) -> str:
         """The agent's; on its own backend no more than `runnable`, which a prompt that it ends is the proof of."""
