@@ -98,6 +98,14 @@ def read_rows(path: Path) -> list[ProfileRow]:
     return list(_parse(path, path.read_bytes()))
 
 
+def parse_row(line: bytes, place: str) -> ProfileRow:
+    """Read one row; `place` names it in messages. Raises InputError."""
+    try:
+        return _adapter().validate_json(line)
+    except ValueError as exc:
+        raise InputError(f"{place} is no profile row ({exc}); restore the file or delete the line") from exc
+
+
 def _parse(path: Path, content: bytes) -> Iterator[ProfileRow]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines, start=1):

@@ -87,8 +87,8 @@ def draws(values: Numbers, statistic: Statistic, resamples: int, seed: int) -> N
     if values.size < 2:
         return np.empty(0)
     rng = np.random.default_rng(seed)
-    if statistic.draw:
-        return statistic.draw(values, resamples, rng)
+    if statistic.draw and (drawn := statistic.draw(values, resamples, rng)) is not None:
+        return drawn
     rows = max(1, AT_ONCE // values.size)
     parts = [
         statistic.of_rows(values[rng.integers(0, values.size, (min(rows, resamples - begun), values.size))])

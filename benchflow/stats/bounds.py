@@ -75,8 +75,9 @@ def _check(scores: Sequence[float | None]) -> None:
 
 
 def _filled(scores: Sequence[float | None], unscored: float | None) -> list[float]:
-    filled = (unscored if score is None else score for score in scores)
-    return [score for score in filled if score is not None]
+    if unscored is None:
+        return [score for score in scores if score is not None]
+    return [unscored if score is None else score for score in scores]
 
 
 def _unscored(scores: Scores) -> int:

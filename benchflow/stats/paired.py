@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from benchflow.stats.bootstrap import expanded_interval
+from benchflow.stats.bootstrap import RESAMPLES, expanded_interval
 from benchflow.stats.detectable import smallest_detectable, within_bounds
 from benchflow.stats.effect import Reduction
 from benchflow.stats.interval import Interval, check_level, hull
 from benchflow.stats.mcnemar import McNemar, mcnemar
-from benchflow.stats.permutation import ShiftTest, sign_flips, within_strata
+from benchflow.stats.permutation import PERMUTATIONS, ShiftTest, sign_flips, within_strata
 from benchflow.stats.sample import sample
 from benchflow.stats.spread import Bounds, Pair, Spread, spread_over_scenarios, spread_over_trials
 
@@ -70,6 +70,8 @@ def compare(
     higher_is_better: bool = True,
     bounds: Bounds | None = None,
     level: float = 0.95,
+    permutations: int = PERMUTATIONS,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> PairedComparison:
     """Compare two sides by the mean difference of their scenarios' means.
@@ -77,8 +79,8 @@ def compare(
     With enough scenarios for a sign-flip test to reach the level (6 for 0.95) these are what is sampled, else their
     trials. The interval is the permutation test's inverted, so it agrees with p; for a metric with `bounds`, the least
     and the greatest value possible ((0, 1) for success and score), it also holds the score interval, since values at a
-    bound show no spread. The verdict is `better` or `worse` where it excludes 0. Raises ValueError for a value that is
-    not a number or not within the bounds.
+    bound show no spread. The verdict is `better` or `worse` where it excludes 0. Without `resamples` (0) there is no
+    bootstrap. Raises ValueError for a value that is not a number or not within the bounds.
     """
     check_level(level)
     _check(base, "base", bounds)
@@ -92,7 +94,11 @@ def compare(
     )
     differences = [row.difference for row in rows]
     enough = 2.0 ** (1 - len(rows)) <= (1 - level) * (1 + 1e-9)
-    test = sign_flips(differences, seed=seed) if enough else within_strata(pairs, seed=seed)
+    test = (
+        sign_flips(differences, permutations=permutations, seed=seed)
+        if enough
+        else within_strata(pairs, permutations=permutations, seed=seed)
+    )
     if test is None:
         return PairedComparison(left_out=left_out, over="scenarios")
     spread = (spread_over_scenarios if enough else spread_over_trials)(pairs, bounds, level)
@@ -106,7 +112,7 @@ def compare(
         difference=difference,
         over="scenarios" if enough else "trials",
         interval=interval,
-        bootstrap=expanded_interval(differences, level=level, seed=seed),
+        bootstrap=expanded_interval(differences, level=level, resamples=resamples, seed=seed) if resamples else None,
         p=p,
         mcnemar=_mcnemar(pairs),
         verdict=_verdict(interval, p, level, higher_is_better),
@@ -114,7 +120,9 @@ def compare(
     )
 
 
-def relative_reduction_of_pairs(base: Trials, head: Trials, *, level: float = 0.95, seed: int = 0) -> Reduction | None:
+def relative_reduction_of_pairs(
+    base: Trials, head: Trials, *, level: float = 0.95, permutations: int = PERMUTATIONS, seed: int = 0
+) -> Reduction | None:
     """Return 1 - ratio of a typical trial's head to base, by `compare` of the logarithms: for tokens, times and costs.
 
     The ratio is one of geometric means, so that the dearest scenario does not decide alone. None where a value is not
@@ -125,7 +133,7 @@ def relative_reduction_of_pairs(base: Trials, head: Trials, *, level: float = 0.
     logs = [
         {scenario: [math.log(value) for value in values] for scenario, values in side.items()} for side in (base, head)
     ]
-    compared = compare(logs[0], logs[1], level=level, seed=seed)
+    compared = compare(logs[0], logs[1], level=level, permutations=permutations, resamples=0, seed=seed)
     if compared.difference is None:
         return None
     interval = compared.interval and Interval(
@@ -135,6 +143,13 @@ def relative_reduction_of_pairs(base: Trials, head: Trials, *, level: float = 0.
 
 
 def _check(trials: Trials, side: str, bounds: Bounds | None) -> None:
+    least, greatest = bounds or (-math.inf, math.inf)
+    if all(
+        math.isfinite(math.fsum(values))
+        and least <= min(values, default=least) <= max(values, default=least) <= greatest
+        for values in trials.values()
+    ):
+        return
     for scenario, values in trials.items():
         numbers = sample(values, f"{side}: {scenario}")
         if bounds and numbers.size and not bounds[0] <= numbers.min() <= numbers.max() <= bounds[1]:

@@ -21,6 +21,8 @@ from benchflow.stats.sample import Numbers, sample
 PERMUTATIONS = 10_000
 EXACT = 1 << 14
 """Up to so many permutations all of them are taken."""
+MANY = 2_000
+"""Above so many trials of a stratum, the sums of its permutations are drawn from their normal limit."""
 AT_ONCE = 2_000_000
 SAME = 1e-12
 """Relative: two thresholds nearer than this differ by rounding only."""
@@ -102,6 +104,11 @@ def within_strata(
         pooled, ours = np.concatenate((base, head)), np.repeat((0.0, 1.0), (base.size, head.size))
         scale = 1 / head.size + 1 / base.size
         begun = 0
+        if not exact and pooled.size > MANY:
+            given, taken = _normal_sums(pooled, ours, moved.size, rng)
+            moved += (head.sum() - given) * scale
+            regained += (head.size - taken) * scale
+            continue
         for labels in _all_choices(base.size, head.size) if exact else _some_choices(ours, moved.size, rng):
             part = slice(begun, begun + len(labels))
             lost = (head.sum() - labels @ pooled) * scale
@@ -114,6 +121,19 @@ def within_strata(
             begun += len(labels)
     changed = regained > 1e-9
     return _test([moved[changed] / regained[changed]], every if exact else permutations, exact)
+
+
+def _normal_sums(pooled: Numbers, ours: Numbers, count: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Draw what a permutation gives to head: the sum of its values, and how many of them were head's before.
+
+    By the central limit theorem for permutations (Hoeffding, Annals of Mathematical Statistics 22, 1951), with the
+    exact means and covariances of samples without replacement.
+    """
+    size, members = pooled.size, float(ours.sum())
+    both = np.stack((pooled, ours))
+    covariance = np.cov(both, bias=True) * members * (size - members) / (size - 1)
+    drawn = rng.multivariate_normal(both.mean(axis=1) * members, covariance, count, check_valid="ignore")
+    return drawn[:, 0], drawn[:, 1]
 
 
 def _test(thresholds: list[Numbers], permutations: int, exact: bool) -> ShiftTest:

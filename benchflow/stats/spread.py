@@ -38,7 +38,7 @@ def spread_over_scenarios(pairs: Sequence[Pair], bounds: Bounds | None, level: f
     and Min, Simple Improved Confidence Intervals for Comparing Matched Proportions, Statistics in Medicine 24, 2005),
     with Student's quantile. Where scenarios are repeated, two more trials are that much less of a scenario.
     """
-    differences = np.array([np.mean(head) - np.mean(base) for base, head in pairs])
+    differences = np.array([math.fsum(head) / len(head) - math.fsum(base) / len(base) for base, head in pairs])
     count = len(pairs)
     plain = float(differences.std(ddof=1)) / math.sqrt(count)
     if bounds is None:

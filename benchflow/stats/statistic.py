@@ -14,8 +14,9 @@ class Statistic:
 
     of_rows: Callable[[Numbers], Numbers]
     """The statistic of each row of a matrix."""
-    draw: Callable[[Numbers, int, np.random.Generator], Numbers] | None = None
-    """So many draws from its bootstrap distribution, without resampling; None: no shortcut is known."""
+    draw: Callable[[Numbers, int, np.random.Generator], Numbers | None] | None = None
+    """So many draws from its bootstrap distribution, without resampling; None: no shortcut is known, or, as its result,
+    none for these values."""
     leave_one_out: Callable[[Numbers], Numbers] | None = None
     """Its values with each one of a sample left out; None: no shortcut is known."""
 
@@ -59,6 +60,14 @@ def _draw_quantile(values: Numbers, q: float, draws: int, rng: np.random.Generat
     return smaller + fraction * (larger - smaller)
 
 
+def _draw_mean(values: Numbers, draws: int, rng: np.random.Generator) -> Numbers | None:
+    """Draw a resample's mean where many values are equal: how often each comes up is multinomial. Exact."""
+    distinct, counts = np.unique(values, return_counts=True)
+    if values.size < 16 * distinct.size:
+        return None
+    return rng.multinomial(values.size, counts / values.size, draws) @ distinct / values.size
+
+
 def _quantiles_without_one(values: Numbers, q: float) -> Numbers:
     ordered, left_out = np.sort(values), np.arange(values.size)
     position = (values.size - 2) * q
@@ -71,6 +80,7 @@ def _quantiles_without_one(values: Numbers, q: float) -> Numbers:
 
 MEAN = Statistic(
     of_rows=lambda rows: rows.mean(axis=1),
+    draw=_draw_mean,
     leave_one_out=lambda values: (values.sum() - values) / (values.size - 1),
 )
 MEDIAN = quantile(0.5)

@@ -7,6 +7,7 @@ from benchflow.report.profile.estimate import Estimate
 from benchflow.report.profile.metrics import Metric
 from benchflow.report.profile.naming import CellName
 from benchflow.stats.bounds import DifferenceBounds
+from benchflow.stats.interval import Interval
 from benchflow.stats.mcnemar import McNemar
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class MetricComparison:
     reduction: Estimate | None
     """How much less head uses than base, as a share, scenario by scenario: 0.25 is a quarter less. None for success and
     score, and where a value is not above 0."""
+    bootstrap: Interval | None
+    """The cluster bootstrap's interval of the difference, whole scenarios drawn, of success and score; no verdict rests
+    on it. None below two scenarios."""
     p: float | None
     """Of no difference, by permutation."""
     p_adjusted: float | None

@@ -2,87 +2,94 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchflow.report.profile.cells import by_scenario, known_values
 from benchflow.report.profile.compared import CellComparison, MetricComparison
 from benchflow.report.profile.estimate import Estimate, estimate
-from benchflow.report.profile.measured import Measured
 from benchflow.report.profile.metrics import METRICS, Metric, MetricName
-from benchflow.stats.bounds import difference_bounds
+from benchflow.report.profile.naming import CellName
+from benchflow.report.profile.repeats import Repeats
+from benchflow.report.profile.resampling import permutations, resamples
+from benchflow.stats.bounds import DifferenceBounds, difference_bounds
 from benchflow.stats.correction import holm
 from benchflow.stats.effect import cohens_d
 from benchflow.stats.paired import PairedComparison, Trials, compare, relative_reduction_of_pairs
 
-Group = Mapping[str, Sequence[Measured]]
-"""Scenario → its trials on one side."""
+Side = Mapping[str, Repeats]
+"""Scenario → its trials in a cell, sorted by scenario."""
 
 
 def compare_cells(
-    base: Sequence[Measured], head: Sequence[Measured], labels: tuple[str, str], *, level: float, seed: int
+    names: tuple[CellName, CellName],
+    labels: tuple[str, str],
+    base: Side,
+    head: Side,
+    *,
+    level: float,
+    seed: int,
 ) -> CellComparison:
-    """Compare two cells, neither of them empty, over the scenarios that are the same on both sides."""
-    sides = by_scenario(base), by_scenario(head)
-    changed = {
-        name for name in sides[0].keys() & sides[1].keys() if _digests(sides[0][name]) != _digests(sides[1][name])
-    }
-    kept = tuple({name: group for name, group in side.items() if name not in changed} for side in sides)
-    scored = tuple({name: [one for one in group if one.scored] for name, group in side.items()} for side in kept)
-    shared = [name for name, group in scored[0].items() if group and scored[1].get(name)]
-    pairs = [(metric, _pair(metric, scored, level, seed)) for metric in METRICS]
-    known = [(metric, pair) for metric, pair in pairs if pair.difference is not None]
-    adjusted = iter(holm([pair.p for _, pair in known if pair.p is not None]))
-    metrics = [
-        _metric(metric, pair, scored, None if pair.p is None else next(adjusted), level, seed) for metric, pair in known
-    ]
+    """Compare two cells, base first, over the scenarios that are the same on both sides."""
+    changed = {name for name in base.keys() & head.keys() if base[name].digests != head[name].digests}
+    first, second = ({name: one for name, one in side.items() if name not in changed} for side in (base, head))
+    shared = {name for name in first.keys() & second.keys() if first[name].scored and second[name].scored}
+    pairs = [(metric, _pair(metric, first, second, level, seed)) for metric in METRICS]
+    known = [(metric, pair) for metric, pair in pairs if pair.p is not None]
+    adjusted = holm([pair.p for _, pair in known if pair.p is not None])
     return CellComparison(
-        base=base[0].cell,
-        head=head[0].cell,
+        base=names[0],
+        head=names[1],
         base_label=labels[0],
         head_label=labels[1],
         over=known[0][1].over if known else "scenarios",
         shared=len(shared),
-        left_out=tuple(sorted({*kept[0], *kept[1]} - set(shared))),
+        left_out=tuple(sorted({*first, *second} - shared)),
         changed=tuple(sorted(changed)),
-        metrics=tuple(metrics),
-        success_bounds=difference_bounds(*(_bounded(side, "success") for side in kept)),
-        score_bounds=difference_bounds(*(_bounded(side, "score") for side in kept)),
+        metrics=tuple(
+            _metric(metric, pair, first, second, p, level, seed)
+            for (metric, pair), p in zip(known, adjusted, strict=True)
+        ),
+        success_bounds=_bounds(first, second, "success"),
+        score_bounds=_bounds(first, second, "score"),
         level=level,
     )
 
 
-def trial_values(side: Group, metric: MetricName) -> Trials:
-    """Return the known values of each scenario, sorted; scenarios without any are left out."""
-    values = {scenario: known_values(trials, metric) for scenario, trials in side.items()}
-    return {scenario: known for scenario, known in values.items() if known}
+def trial_values(side: Side, metric: MetricName) -> Trials:
+    """Return the known values of each scenario; scenarios without any are left out."""
+    return {name: values for name, one in side.items() if (values := one.values[metric])}
 
 
-def _pair(metric: Metric, sides: Sequence[Group], level: float, seed: int) -> PairedComparison:
-    base, head = (trial_values(side, metric.name) for side in sides)
-    return compare(base, head, higher_is_better=metric.higher_is_better, bounds=metric.bounds, level=level, seed=seed)
+def _pair(metric: Metric, base: Side, head: Side, level: float, seed: int) -> PairedComparison:
+    return compare(
+        trial_values(base, metric.name),
+        trial_values(head, metric.name),
+        higher_is_better=metric.higher_is_better,
+        bounds=metric.bounds,
+        level=level,
+        permutations=permutations(len(base)),
+        resamples=resamples(len(base)) if metric.bounds else 0,
+        seed=seed,
+    )
 
 
 def _metric(
-    metric: Metric, pair: PairedComparison, sides: Sequence[Group], adjusted: float | None, level: float, seed: int
+    metric: Metric, pair: PairedComparison, base: Side, head: Side, adjusted: float, level: float, seed: int
 ) -> MetricComparison:
     names = {row.scenario for row in pair.scenarios}
-    base, head = (
-        {name: values for name, values in trial_values(side, metric.name).items() if name in names} for side in sides
+    first, second = (
+        {name: values for name, values in trial_values(side, metric.name).items() if name in names}
+        for side in (base, head)
     )
-    effect = cohens_d(*(sorted(value for values in side.values() for value in values) for side in (base, head)))
-    surely = adjusted is not None and adjusted <= (1 - level) * (1 + 1e-9)
+    effect = cohens_d(_flat(first), _flat(second))
+    method = "score and permutation" if metric.bounds else "permutation"
     return MetricComparison(
         metric=metric,
         base=pair.base,
         head=pair.head,
-        difference=estimate(
-            pair.difference,
-            pair.interval,
-            "score and permutation" if metric.bounds else "permutation",
-            n=len(pair.scenarios),
-        ),
-        reduction=None if metric.bounds else _reduction(base, head, level, seed),
+        difference=estimate(pair.difference, pair.interval, method, n=len(pair.scenarios)),
+        reduction=None if metric.bounds else _reduction(first, second, level, seed),
+        bootstrap=pair.bootstrap,
         p=pair.p,
         p_adjusted=adjusted,
-        verdict=pair.verdict if surely else "not distinguishable",
+        verdict=pair.verdict if adjusted <= (1 - level) * (1 + 1e-9) else "not distinguishable",
         detectable=pair.detectable,
         effect=effect.d if effect else None,
         magnitude=effect.magnitude if effect else None,
@@ -92,17 +99,14 @@ def _metric(
 
 
 def _reduction(base: Trials, head: Trials, level: float, seed: int) -> Estimate | None:
-    found = relative_reduction_of_pairs(base, head, level=level, seed=seed)
+    found = relative_reduction_of_pairs(base, head, level=level, permutations=permutations(len(base)), seed=seed)
     return estimate(found.value, found.interval, "permutation", n=len(base)) if found else None
 
 
-def _digests(trials: Sequence[Measured]) -> set[str]:
-    return {trial.digest for trial in trials}
+def _flat(side: Trials) -> Sequence[float]:
+    return sorted(value for values in side.values() for value in values)
 
 
-def _bounded(side: Group, metric: MetricName) -> Mapping[str, Sequence[float | None]]:
-    """Return all values of a metric, None for those of unscored trials, in an order of their own."""
-    return {
-        scenario: [*known_values(trials, metric), *(None for trial in trials if not trial.scored)]
-        for scenario, trials in side.items()
-    }
+def _bounds(base: Side, head: Side, metric: MetricName) -> DifferenceBounds:
+    first, second = ({name: one.bounded(metric) for name, one in side.items()} for side in (base, head))
+    return difference_bounds(first, second)

@@ -1,6 +1,6 @@
 """Makes the model: rows, or what was measured of trials, in; a profile or a comparison out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchflow.report.profile.cells import cell_figures
 from benchflow.report.profile.compared import CellComparison, Comparison
@@ -9,6 +9,7 @@ from benchflow.report.profile.matching import comparable, labels, match_cells
 from benchflow.report.profile.measured import Measured, measure
 from benchflow.report.profile.naming import CellName
 from benchflow.report.profile.notes import comparison_notes, profile_notes
+from benchflow.report.profile.repeats import Repeats, repeats_of
 from benchflow.row import ProfileRow
 
 LEVEL = 0.95
@@ -48,10 +49,10 @@ def profile_of(
 ) -> Profile:
     """Make the figures of trials; without the comparisons of its cells unless `compared`."""
     cells = _cells(trials, planned or ())
-    names = labels(list(cells))
+    said = labels(list(cells))
+    repeats = {name: repeats_of(group) for name, group in cells.items()}
     figures = tuple(
-        cell_figures(name, label, group, level=level, seed=seed)
-        for (name, group), label in zip(cells.items(), names, strict=True)
+        cell_figures(name, said[name], group, repeats[name], level=level, seed=seed) for name, group in cells.items()
     )
     missing = len(set(planned) - {trial.trial for trial in trials}) if planned else 0
     return Profile(
@@ -63,7 +64,7 @@ def profile_of(
         unscored=sum(cell.unscored for cell in figures),
         passed=sum(cell.passed for cell in figures),
         cells=figures,
-        comparisons=_against_first(cells, names, level, seed) if compared else (),
+        comparisons=_against_first(repeats, said, level, seed) if compared else (),
         notes=tuple(profile_notes(figures, missing)),
     )
 
@@ -79,17 +80,23 @@ def compare_measured(
     """Compare two runs by their trials. Raises InputError where they cannot be compared."""
     from benchflow.report.profile.comparing import compare_cells
 
-    sides = _cells(base, ()), _cells(head, ())
-    matching = match_cells(list(sides[0]), list(sides[1]), across_upstreams=across_upstreams)
+    first, second = _cells(base, ()), _cells(head, ())
+    matching = match_cells(list(first), list(second), across_upstreams=across_upstreams)
     profiles = [profile_of(side, compared=False, level=level, seed=seed) for side in (base, head)]
-    names = list(dict.fromkeys([*sides[0], *sides[1]]))
-    said = dict(zip(names, labels(names), strict=True))
+    said = labels(list(dict.fromkeys([*first, *second])))
     return Comparison(
         base=profiles[0],
         head=profiles[1],
         cells=tuple(
-            compare_cells(sides[0][first], sides[1][second], (said[first], said[second]), level=level, seed=seed)
-            for first, second in matching.pairs
+            compare_cells(
+                (one, other),
+                (said[one], said[other]),
+                repeats_of(first[one]),
+                repeats_of(second[other]),
+                level=level,
+                seed=seed,
+            )
+            for one, other in matching.pairs
         ),
         only_base=matching.only_base,
         only_head=matching.only_head,
@@ -109,15 +116,15 @@ def _cells(trials: Sequence[Measured], planned: Sequence[str]) -> dict[CellName,
 
 
 def _against_first(
-    cells: dict[CellName, list[Measured]], names: Sequence[str], level: float, seed: int
+    cells: Mapping[CellName, Mapping[str, Repeats]], said: Mapping[CellName, str], level: float, seed: int
 ) -> tuple[CellComparison, ...]:
     if len(cells) < 2:
         return ()
     from benchflow.report.profile.comparing import compare_cells
 
-    (base, base_trials), *others = cells.items()
+    base, *others = cells
     return tuple(
-        compare_cells(base_trials, trials, (names[0], label), level=level, seed=seed)
-        for (name, trials), label in zip(others, names[1:], strict=True)
+        compare_cells((base, name), (said[base], said[name]), cells[base], cells[name], level=level, seed=seed)
+        for name in others
         if comparable(base, name)
     )

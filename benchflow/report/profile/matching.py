@@ -58,11 +58,11 @@ def comparable(base: CellName, head: CellName) -> bool:
     return is_played(base.upstream) == is_played(head.upstream)
 
 
-def labels(names: Sequence[CellName]) -> list[str]:
+def labels(names: Sequence[CellName]) -> dict[CellName, str]:
     """Name each cell by what tells it from the others; a single one by its agent."""
     parts = [{_value(name, factor) for name in names} for factor in FACTORS]
     varying = [factor for factor, values in zip(FACTORS, parts, strict=True) if len(values) > 1] or ["agent"]
-    return [" · ".join(_said(name, factor, names) for factor in varying) for name in names]
+    return {name: " · ".join(_said(name, factor, names) for factor in varying) for name in names}
 
 
 def name_text(name: CellName) -> str:

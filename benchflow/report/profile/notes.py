@@ -19,7 +19,7 @@ def profile_notes(cells: Sequence[CellFigures], missing: int) -> Iterator[str]:
     unscored = sum(cell.unscored for cell in cells)
     if unscored:
         trials = sum(cell.trials for cell in cells)
-        yield f"{unscored} of {trials} trials are unscored: in no mean or median; the bounds say what they could change."
+        yield f"{unscored} of {trials} trials are unscored: in no mean or median; bounds say what they could change."
     for cell in cells:
         if len(cell.agent_versions) > 1:
             versions = ", ".join(map(one_line, cell.agent_versions))
