@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchflow.contracts import TokenBreakdown
+from benchflow.contracts import ScorerCheckResult, TokenBreakdown
 from benchflow.report.verdict import is_played
 from benchflow.row import ProfileRow
 
@@ -42,12 +42,13 @@ def row_facts(row: ProfileRow) -> dict[str, Any]:
     }
 
 
-def check_facts(check: Any) -> dict[str, Any]:
+def check_facts(check: ScorerCheckResult) -> dict[str, Any]:
     """Return what a check of a row says, without the text that it looked at."""
     return {
         "id": check.id,
         "description": check.description,
         "passed": check.passed,
+        "grade": check.grade,
         "weight": check.weight,
         "expected": check.expected,
     }

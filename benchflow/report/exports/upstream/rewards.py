@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from benchflow.contracts import ScorerCheckResult
 from benchflow.row import ProfileRow
 
 
@@ -15,10 +16,14 @@ def make_rewards(row: ProfileRow) -> dict[str, Any] | None:
         return None
     agree = (row.score == 1.0) == row.success
     rubric = [
-        {"name": check.id, "score": float(check.passed), "weight": check.weight, "description": check.description}
+        {"name": check.id, "score": _earned(check), "weight": check.weight, "description": check.description}
         for check in row.check_details
     ]
     return {"reward": row.score if agree else float(row.success), "score": row.score, "rubric": rubric}
+
+
+def _earned(check: ScorerCheckResult) -> float:
+    return float(check.passed) if check.grade is None else check.grade
 
 
 def reward_lines(rewards: dict[str, Any] | None, ts: str) -> list[dict[str, Any]]:
