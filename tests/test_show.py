@@ -7,7 +7,7 @@ from rich.console import Console
 from stored import RUN_ID, entry, make_row, make_unscored, try_folder, write_json, write_run
 from trials import Asked, TryLogs, two_turns
 
-from benchflow.contracts import Event, ScorerCheckResult, TimingBreakdown
+from benchflow.contracts import AnalysisResult, Event, ScorerCheckResult, TimingBreakdown
 from benchflow.errors import InputError
 from benchflow.machine.liveness import claim
 from benchflow.report.follow import EventPrinter, follow
@@ -363,3 +363,14 @@ def test_a_shell_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="/no/such/shell: cannot be run"):
         open_shell(run.trial(KEY), {"SHELL": "/no/such/shell"})
+
+
+def test_what_analyzers_said_is_shown_in_a_line_each(tmp_path: Path) -> None:
+    said = AnalysisResult(
+        analyzer="strategy", findings=[], summary="direct: 0 rounds of change, run, change; \x1b[2Jgo"
+    )
+    row = make_row(extensions={"strategy": said, "efficiency.error": "ValueError: no", "held_ms": 0.0})
+
+    shown = printed(view(stored(tmp_path, row=row)), width=50)
+
+    assert "\nanalysis\n  strategy: direct: 0 rounds of change, run,\n    change; go\n\nprompt" in shown

@@ -10,7 +10,9 @@ import orjson
 from rich.text import Text
 
 from benchflow.contracts import ScorerCheckResult
+from benchflow.judging.account import judge_of
 from benchflow.report import numbers
+from benchflow.report.analysis import AnalysisLine, analysis_lines
 from benchflow.report.console import STYLES, headline
 from benchflow.report.text import block, head, one_line, tail
 from benchflow.report.trial import CallView, TrialView, TurnView
@@ -32,6 +34,7 @@ def print_trial(console: "Console", view: TrialView, argument: str, *, turns: bo
     _print_verdict(console, view)
     if view.row:
         _print_checks(console, view.row.check_details)
+        _print_analyses(console, analysis_lines(view.row.extensions))
     if turns:
         _print_turns(console, view)
     _print_paths(console, view, argument)
@@ -52,7 +55,7 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
         line.append(f" · score {numbers.score(row.score)}{'' if row.success is None else f' · {checks}'}", "")
     )
     console.print(_figures(row))
-    for text in (f"ended: {_ending(row)}", _requests(row), _times(row), _hosts(row)):
+    for text in (f"ended: {_ending(row)}", _requests(row), _times(row), _hosts(row), _judge(row)):
         if text:
             console.print(fill(text, console.width, subsequent_indent="     "))
     if verdict.reason:
@@ -103,6 +106,23 @@ def _hosts(row: ProfileRow) -> str:
     return f"hosts {'; '.join(shown)}" if shown else ""
 
 
+def _judge(row: ProfileRow) -> str:
+    """What the judge of a rubric took, and how far it agrees with itself. None of it is in the trial's own figures."""
+    account = judge_of(row)
+    if account is None:
+        return ""
+    parts = [
+        one_line(account.judge),
+        numbers.plural(account.verdicts, "verdict"),
+        numbers.plural(account.calls, "call"),
+        f"tokens {numbers.in_out(account.tokens)}",
+        f"cost {numbers.cost(account.cost_usd, bought=account.bought)}",
+    ]
+    if account.agreement is not None:
+        parts.append(f"agrees with itself {account.agreement:.2f}")
+    return f"judge: {' · '.join(parts)}"
+
+
 def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> None:
     if checks:
         console.print("\nchecks", style="bold")
@@ -110,12 +130,23 @@ def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> No
         word, style = ("ok  ", "green") if check.passed else ("FAIL", "red")
         name = block(one_line(f"{check.id}: {check.description}"), "       ", console.width)
         console.print(Text(f"  {word} ", style).append(name[7:], "default"))
-        if check.passed:
+        if check.rationale is not None:
+            said = f"{check.actual}: {check.rationale}"
+            console.print(Text(block(head(said, _TEXT_LINES), "       ", console.width), "dim"))
+        if check.passed or check.rationale is not None:
             continue
         for name, text in (("error", check.error), ("expected", check.expected), ("actual", check.actual)):
             if text is not None:
                 console.print(Text(f"       {name}", "dim"))
                 console.print(Text(block(tail(text, _ACTUAL_LINES), "         ", console.width)))
+
+
+def _print_analyses(console: "Console", lines: Sequence[AnalysisLine]) -> None:
+    if lines:
+        console.print("\nanalysis", style="bold")
+    for line in lines:
+        text = block(one_line(f"{line.analyzer}: {line.summary}"), "    ", console.width)
+        console.print(Text(f"  {text[4:]}"))
 
 
 def _print_turns(console: "Console", view: TrialView) -> None:
