@@ -29,6 +29,9 @@ PRECEDENCE: tuple[ErrorCode, ...] = (
 )
 """Where two causes apply, the first of these is the row's; every one of them goes before a budget."""
 
+BEFORE_SCORING = "before_scoring"
+"""Where, among the extensions of a row whose scorer failed, the outcome stands that the trial would have had."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:

@@ -78,3 +78,58 @@ Faults = Annotated[
         rich_help_panel=UPSTREAM,
     ),
 ]
+
+SCORING = "How it is scored"
+"""Heading of the options of scorers and judges."""
+
+ScorerName = Annotated[
+    str | None,
+    typer.Option(
+        "--scorer",
+        metavar="NAME",
+        help="checks, rubric, composite, or module:attribute. Default: composite where a scenario has a rubric, else "
+        "checks.",
+        show_default=False,
+        rich_help_panel=SCORING,
+    ),
+]
+JudgeModel = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-model",
+        metavar="MODEL",
+        help="The model that judges by rubrics: provider/model, or a name that --judge-upstream knows.",
+        show_default=False,
+        rich_help_panel=SCORING,
+    ),
+]
+JudgeUpstream = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-upstream",
+        metavar="UPSTREAM",
+        help="Where the judge is asked: the base URL of a compatible server, or script:FILE with its answers.",
+        show_default=False,
+        rich_help_panel=SCORING,
+    ),
+]
+JudgeName = Annotated[
+    str | None,
+    typer.Option(
+        "--judge",
+        metavar="NAME",
+        help="A judge of your own instead of a model: module:attribute.",
+        show_default=False,
+        rich_help_panel=SCORING,
+    ),
+]
+JudgeRepeats = Annotated[
+    int,
+    typer.Option(
+        "--judge-repeats",
+        min=1,
+        metavar="N",
+        help="Verdicts on each trial; with more than one the judge's agreement with itself is shown.",
+        rich_help_panel=SCORING,
+    ),
+]

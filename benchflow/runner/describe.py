@@ -29,6 +29,8 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
         "arms": [_describe_arm(arm) for arm in job.arms],
         "scenarios": {scenario.id: scenario.digest for scenario in job.scenarios},
         "upstream": job.upstream_label,
+        "scorer": job.scoring.name,
+        "judge": job.scoring.judge_label,
         "sandbox": {"isolation": choice.sandbox.isolation, "reason": choice.reason},
         "trials": [trial.key for trial in plan],
         "machine": {

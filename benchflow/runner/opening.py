@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from benchflow.clock import Clock
-from benchflow.contracts import Event
+from benchflow.contracts import Event, Scorer
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.upstream import Upstream
 from benchflow.gateway.upstreams.opening import OpenedUpstream
@@ -20,10 +20,9 @@ from benchflow.runner.folder import RunFolder
 from benchflow.runner.installs import Installs
 from benchflow.runner.lookup import Job
 from benchflow.runner.plan import ArmName, Trial
-from benchflow.runner.trial import Stage, WorkspaceMaker
+from benchflow.runner.stage import Stage, WorkspaceMaker
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import BUNDLED
-from benchflow.scorers.checks import ChecksScorer
 from benchflow.workspaces.toolchain import Toolchains
 
 Say = Callable[[str], None]
@@ -98,17 +97,31 @@ async def _open_line(site: Site, opened: OpenedUpstream, stack: AsyncExitStack) 
     return Line(gateway=await stack.enter_async_context(gateway), key=chain.key)
 
 
-def open_stages(site: Site, lines: Mapping[str, Line]) -> dict[ArmName, Stage]:
+async def open_scorer(site: Site, stack: AsyncExitStack) -> Scorer:
+    """Open the run's scorer. `stack` closes it."""
+    job = site.job
+    return await stack.enter_async_context(
+        job.scoring.open(
+            sandbox=site.sandbox,
+            toolchains=site.toolchains,
+            clock=site.clock,
+            redactor=site.redactor,
+            prices=job.prices,
+        )
+    )
+
+
+def open_stages(site: Site, lines: Mapping[str, Line], scorer: Scorer) -> dict[ArmName, Stage]:
     """Make the stage of each arm."""
     job = site.job
     installs = Installs(job.home, job.environ, reinstall=job.request.reinstall, say=site.say)
-    return {arm.name: _stage(site, arm, lines[arm.upstream.label], installs) for arm in job.arms}
+    return {arm.name: _stage(site, arm, lines[arm.upstream.label], installs, scorer) for arm in job.arms}
 
 
-def _stage(site: Site, arm: Arm, line: Line, installs: Installs) -> Stage:
+def _stage(site: Site, arm: Arm, line: Line, installs: Installs, scorer: Scorer) -> Stage:
     return Stage(
         provider=_provider(site, arm, line, installs),
-        scorer=ChecksScorer(site.sandbox, site.toolchains),
+        scorer=scorer,
         workspaces=site.scratch,
         toolchains=site.toolchains,
         folder=site.folder,

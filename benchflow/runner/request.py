@@ -11,7 +11,7 @@ from benchflow.gateway.wrapping.limits import Pace
 from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.judging.choice import ScorerChoice
 from benchflow.runner.gate import Gate, allowed_unscored
-from benchflow.runner.trial import Keep
+from benchflow.runner.stage import Keep
 
 if TYPE_CHECKING:
     from benchflow.gateway.wrapping.fault_plan import FaultPlan

@@ -4,29 +4,23 @@ Knows only the contracts: which provider, scorer or plugin it drives is given to
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from benchflow import __version__
-from benchflow.clock import Clock, Stamp
+from benchflow.clock import Stamp
 from benchflow.contracts import (
-    Analyzer,
-    Collector,
     CreateSessionParams,
-    EventObserver,
     PromptResult,
-    Scorer,
     ScorerContext,
     ScorerResult,
     SessionFacts,
     SessionHandle,
-    SessionProvider,
     SessionTrace,
     TimingBreakdown,
     ToolCallBreakdown,
@@ -36,51 +30,15 @@ from benchflow.outcome import BEFORE_SCORING, Outcome, decide
 from benchflow.redact import REDACTIONS
 from benchflow.redaction.folders import clean_folder
 from benchflow.row import ProfileRow, without_secrets
-from benchflow.runner.folder import RunFolder
 from benchflow.runner.observing import observe
 from benchflow.runner.plan import Trial
+from benchflow.runner.stage import Stage
 from benchflow.stopwatch import Stopwatch
 from benchflow.tiers import HEIGHT
-from benchflow.workspaces.toolchain import Toolchains
 from benchflow.workspaces.workspace import Workspace
-
-Keep = Literal["always", "failed", "never"]
 
 _RETRIES = {"sandbox": 1, "scorer": 1, "upstream": 1}
 """How often a try is repeated, by the code it ended with. A scenario's `allowed_retries` raises it for `upstream`."""
-
-
-class WorkspaceMaker(Protocol):
-    """Makes and removes the workspaces of tries."""
-
-    async def make(self, trial: Trial, attempt: int) -> Workspace:
-        """Return a fresh one. Raises TrialError(`sandbox`) or TrialError(`setup`)."""
-        ...
-
-    def release(self, workspace: Workspace, keep_in: Path | None) -> None:
-        """Remove it, or move it to `keep_in`. Called in a thread of its own."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """What the trials of one agent share in a run."""
-
-    provider: SessionProvider
-    scorer: Scorer
-    workspaces: WorkspaceMaker
-    folder: RunFolder
-    clock: Clock
-    toolchains: Toolchains | None = None
-    """Of scenarios that bring programs; None: none does."""
-    keep: Keep = "failed"
-    collectors: Sequence[Collector] = ()
-    analyzers: Sequence[Analyzer] = ()
-    observers: Callable[[Trial], Sequence[EventObserver]] = lambda _: ()
-    broken: TrialError | None = None
-    """Why no trial of this agent can begin."""
-    halted: Callable[[], str | None] = lambda: None
-    """Why no further try may begin; None: it may. What is under way goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)

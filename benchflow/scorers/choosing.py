@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from benchflow.clock import Clock
 from benchflow.contracts import JudgeProvider, Scorer
@@ -14,6 +14,7 @@ from benchflow.redact import Redactor
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario
 from benchflow.scorers.checks import ChecksScorer
+from benchflow.scorers.foreign import ForeignScorer
 from benchflow.workspaces.toolchain import Toolchains
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ class Plugins:
 
     scorer: Callable[[str], Scorer]
     judge: Callable[[str], JudgeProvider]
+
+
+def _unknown(name: str) -> NoReturn:
+    raise InputError(f"--scorer {name}: not known; it is one of {', '.join(BUILT_IN)}")
+
+
+NONE = Plugins(scorer=_unknown, judge=_unknown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +75,7 @@ class Scoring:
         """Have the scorer while the block runs. Raises InputError where the judge is not there."""
         checks = ChecksScorer(sandbox, toolchains)
         if self.own or self.judge is None:
-            yield self.own or checks
+            yield ForeignScorer(self.own) if self.own else checks
             return
         from benchflow.scorers.composite import CompositeScorer
         from benchflow.scorers.rubric import RubricScorer
@@ -93,7 +101,7 @@ async def _open_judges(
 
 
 def choose_scoring(
-    choice: ScorerChoice, scenarios: Iterable[Scenario], environ: Mapping[str, str], plugins: Plugins
+    choice: ScorerChoice, scenarios: Iterable[Scenario], environ: Mapping[str, str], plugins: Plugins = NONE
 ) -> Scoring:
     """Find the scorer, and the judge if it needs one. Raises InputError for what is missing, unknown or of no use."""
     ruled = [scenario.id for scenario in scenarios if scenario.rubric]
@@ -105,7 +113,7 @@ def choose_scoring(
     if not needs:
         if choice.judge.named:
             raise InputError(
-                f"a judge was named, and the scorer `{name}` would never ask it: {_why_not(name)}; add "
+                f"a judge was named, and the scorer `{name}` would never ask it: {_why_not(bool(ruled))}; add "
                 "--scorer rubric, or leave the judge out"
             )
         return Scoring(name=name)
@@ -127,5 +135,5 @@ def _judge(choice: JudgeChoice, environ: Mapping[str, str], plugins: Plugins) ->
     return open_judge(choice, environ)
 
 
-def _why_not(name: str) -> str:
-    return "it leaves rubrics out" if name == "checks" else "no scenario has a [rubric]"
+def _why_not(ruled: bool) -> str:
+    return "it leaves rubrics out" if ruled else "no scenario has a [rubric]"

@@ -6,6 +6,7 @@ from typing import Any
 
 from benchflow.contracts import JudgeRequest, ScorerContext, ScorerResult
 from benchflow.errors import TrialError
+from benchflow.judging.account import JUDGE
 from benchflow.judging.evidence import gather
 from benchflow.judging.hearing import ANSWER_TOKENS, Hearing, Meter, hear
 from benchflow.judging.judgement import Ruling, rule, self_agreement
@@ -16,9 +17,6 @@ from benchflow.redact import Redactor
 from benchflow.scenario import Scenario
 from benchflow.scenario_file import Rubric
 from benchflow.scorers.checks import verdict
-
-JUDGE = "judge"
-"""Where what the judge took stands among the extensions of a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
