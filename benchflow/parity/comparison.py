@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchflow.parity.capture import Capture, NotRun
-from benchflow.parity.noise import Noise, join
+from benchflow.parity.neutral import Laid
+from benchflow.parity.noise import join
 from benchflow.parity.outcome import MARGIN, OutcomeCheck, compare_outcomes
-from benchflow.parity.wire import WireCheck, compare_wire, measure_noise
+from benchflow.parity.wire import WireCheck, compare_laid, measure_noise
 
 Word = Literal["parity", "divergence", "undecided"]
 EXIT_CODES: dict[Word, int] = {"parity": 0, "divergence": 1, "undecided": 3}
@@ -137,15 +138,11 @@ def _wire(
         return WireVerdict(word="undecided", check=None, reason=missing)
     if not any(each.requests for each in (*base, *head)):
         return WireVerdict(word="undecided", check=None, reason=NO_CALL)
-    noise = noise_of(base, without)
-    checks = [compare_wire(base[0], each, noise=noise, without=without) for each in head]
+    first, *others = [Laid(each, without) for each in base]
+    noise = join(measure_noise(first, each) for each in others)
+    checks = [compare_laid(first, Laid(each, without), noise) for each in head]
     check = max(checks, key=_divergences)
     return WireVerdict(word="parity" if check.parity else "divergence", check=check)
-
-
-def noise_of(alone: Sequence[Capture], without: Collection[str] = ()) -> Noise:
-    """Find in what the agent alone differs from its first run."""
-    return join(measure_noise(alone[0], each, without=without) for each in alone[1:])
 
 
 def _divergences(check: WireCheck) -> int:

@@ -11,13 +11,16 @@ import anyio
 import orjson
 from anyio.abc import Process
 
+from benchflow import __version__
 from benchflow.clock import Clock
 from benchflow.errors import TrialError
 from benchflow.log import LogFile
 
 BLOCK = 1 << 16
-CLIENT = {"name": "acp-client", "title": "ACP client", "version": "1.0.0"}
-"""What the client calls itself: a name that no agent knows, and not BenchFlow's."""
+CLIENT = {"name": "benchflow", "title": "BenchFlow", "version": __version__}
+"""What the client calls itself: the same as inside, because agents tell it to their providers and models; like the
+prompt, it is given to the agent and not made by it.
+"""
 AUTH_REQUIRED = -32000
 _NOT_FOUND = -32601
 

@@ -1,15 +1,18 @@
 """A captured request after the neutral rules, and which of the rules it takes for two of them to be equal. Pure."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
 
-from benchflow.gateway.differing import MISSING, Difference, differences
+from benchflow.gateway.differing import Difference, differences
 from benchflow.gateway.neutral import RULES, Side, neutralize
-from benchflow.parity.capture import WireRequest
+from benchflow.parity.capture import Capture, WireRequest
+
+_SHORT = 32
+"""Characters up to which a text may be what the rules look at around another one: a role, a type."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,22 @@ def bare(request: WireRequest, side: Side, without: Collection[str] = ()) -> Bar
     return Bare({**head.value, "body": body.value}, {name: count for name, count in fired.items() if count})
 
 
+class Laid:
+    """A capture laid out to be compared: its requests after the rules, each made when it is first wanted."""
+
+    def __init__(self, capture: Capture, without: Collection[str] = ()) -> None:
+        self.requests = capture.requests
+        self.side = capture.setting.side()
+        self.without = frozenset(without)
+        self._bare: dict[int, Bare] = {}
+
+    def bare(self, place: int) -> Bare:
+        """Return the request at this place after the rules."""
+        if place not in self._bare:
+            self._bare[place] = bare(self.requests[place], self.side, self.without)
+        return self._bare[place]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compared:
     """Two requests after the rules."""
@@ -44,26 +63,65 @@ class Compared:
     """The rules without which there would be more differences, and how often each fired."""
 
 
-def compare_pair(base: WireRequest, head: WireRequest, sides: tuple[Side, Side], without: Collection[str]) -> Compared:
+def compare_pair(base: Laid, place: int, head: Laid, other: int) -> Compared:
     """Compare two requests: first byte for byte, then after the rules."""
-    if base.identity == head.identity:
+    one, two = base.requests[place], head.requests[other]
+    if one.identity == two.identity:
         return Compared(differences=(), needed={})
-    first, second = bare(base, sides[0], without), bare(head, sides[1], without)
-    found = _differences(base, head, first, second)
-    paths = [difference.path for difference in found]
-    unneeded = set(without)
-    for name in reversed([name for name in RULES if name in first.fired or name in second.fired]):
-        fewer = {*unneeded, name}
-        again = _differences(base, head, bare(base, sides[0], fewer), bare(head, sides[1], fewer))
-        if [difference.path for difference in again] == paths:
-            unneeded = fewer
-    needed = [name for name in RULES if (name in first.fired or name in second.fired) and name not in unneeded]
+    first, second = base.bare(place), head.bare(other)
+    found = _differences(one, two, first, second, (base.side, head.side), base.without)
+    fired = [name for name in RULES if name in first.fired or name in second.fired]
+    needed = _needed(one, two, (base, head), fired, found)
     counts = {name: max(first.fired.get(name, 0), second.fired.get(name, 0)) for name in needed}
     return Compared(differences=tuple(found), needed=counts)
 
 
-def _differences(base: WireRequest, head: WireRequest, first: Bare, second: Bare) -> list[Difference]:
-    found = list(differences(first.value, second.value))
+def _needed(
+    one: WireRequest,
+    two: WireRequest,
+    laid: tuple[Laid, Laid],
+    fired: Sequence[str],
+    found: Sequence[Difference],
+) -> list[str]:
+    """Return the rules that fired and that it takes: leave out, the last first, each without which nothing changes."""
+    paths = [difference.path for difference in found]
+    bodies = _unequal(one.body, two.body)
+    one, two = replace(one, body=bodies[0]), replace(two, body=bodies[1])
+    sides = laid[0].side, laid[1].side
+    unneeded = laid[0].without
+    for name in reversed(fired):
+        fewer = unneeded | {name}
+        again = _differences(one, two, bare(one, sides[0], fewer), bare(two, sides[1], fewer), sides, fewer)
+        if [difference.path for difference in again] == paths:
+            unneeded = fewer
+    return [name for name in fired if name not in unneeded]
+
+
+def _unequal(one: Any, two: Any) -> tuple[Any, Any]:
+    """Leave out of two values what is long and the same in both, and keep all places."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        pairs = {key: _unequal(one[key], two[key]) for key in one if key in two}
+        return (
+            {key: pairs[key][0] if key in pairs else value for key, value in one.items()},
+            {key: pairs[key][1] if key in pairs else value for key, value in two.items()},
+        )
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        both = [_unequal(mine, theirs) for mine, theirs in zip(one, two, strict=True)]
+        return [mine for mine, _ in both], [theirs for _, theirs in both]
+    if one == two and isinstance(one, str) and len(one) > _SHORT:
+        return "", ""
+    return one, two
+
+
+def _differences(
+    base: WireRequest,
+    head: WireRequest,
+    first: Bare,
+    second: Bare,
+    sides: tuple[Side, Side],
+    without: Collection[str],
+) -> list[Difference]:
+    found = [each for each in differences(first.value, second.value) if not _same_words(each, sides, without)]
     if base.role != head.role:
         found.append(Difference(path="role", recorded=base.role, asked=head.role))
     if found:
@@ -74,6 +132,17 @@ def _differences(base: WireRequest, head: WireRequest, first: Bare, second: Bare
     if same_fields and base.form != head.form:
         return [Difference(path="body", recorded="written in one form", asked="the same values, written otherwise")]
     return []
+
+
+def _same_words(difference: Difference, sides: tuple[Side, Side], without: Collection[str]) -> bool:
+    """Whether two texts differ only where both say what is one side's own: `/tmp`, where only one has its TMPDIR there.
+
+    What is the other side's own is taken out of each as well, to see that.
+    """
+    one, two = difference.recorded, difference.asked
+    if not isinstance(one, str) or not isinstance(two, str):
+        return False
+    return neutralize(one, sides[1], without).value == neutralize(two, sides[0], without).value
 
 
 def _orders(base: Any, head: Any, path: str) -> list[Difference]:
@@ -89,8 +158,3 @@ def _orders(base: Any, head: Any, path: str) -> list[Difference]:
             for found in _orders(one, other, f"{path}[{place}]")
         ]
     return []
-
-
-def shown(value: Any) -> Any:
-    """Return a value of a difference as JSON can say it: null where there is none."""
-    return None if value is MISSING else value

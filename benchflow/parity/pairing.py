@@ -45,7 +45,7 @@ def _main(base: Sequence[WireRequest], head: Sequence[WireRequest], base_key: Ke
 
 
 def _beside(base: Sequence[WireRequest], head: Sequence[WireRequest], base_key: Key, head_key: Key) -> Iterator[Pair]:
-    """First those that are equal, then, of one role and call, those that have most in common."""
+    """First those that are equal, then, of one role and best of one call, those that have most in common."""
     free = [place for place, request in enumerate(head) if request.role != "main"]
     left: list[int] = []
     for place in [place for place, request in enumerate(base) if request.role != "main"]:
@@ -57,6 +57,7 @@ def _beside(base: Sequence[WireRequest], head: Sequence[WireRequest], base_key: 
             yield Pair(base=place, head=equal)
     for place in left:
         alike = [other for other in free if _purpose(head[other]) == _purpose(base[place])]
+        alike = alike or [other for other in free if head[other].role == base[place].role]
         nearest = max(alike, key=lambda other: _common(base[place].body, head[other].body), default=None)
         if nearest is not None:
             free.remove(nearest)

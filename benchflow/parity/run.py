@@ -42,6 +42,11 @@ SCENARIOS = ("fix-failing-test", "rename-across-package", "reconcile-inventory")
 ALONE = 2
 """The least number of runs alone: fewer show no noise."""
 
+ELSEWHERE = "-elsewhere"
+"""Makes each run's folder longer than the one before: an agent that cuts or counts texts with its paths in them differs
+from itself in that, and so it is measured.
+"""
+
 Say = Callable[[str], None]
 
 
@@ -176,7 +181,7 @@ async def _run_alone(subject: Subject, install: Install, scratch: Path, into: Ca
         )
         for scenario in subject.scenarios:
             for number in range(subject.request.runs_alone):
-                folder = scratch / "alone" / f"{scenario.id}-{number}"
+                folder = scratch / f"{scenario.id}{ELSEWHERE * number}"
                 into[scenario.id].append(await _capture(vanilla, scenario, folder))
 
 

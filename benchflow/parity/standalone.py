@@ -66,7 +66,7 @@ class Standalone:
             "USER": "user",
             "LOGNAME": "user",
             "SHELL": "/bin/bash",
-            "TERM": "xterm-256color",
+            "TERM": "dumb",
             **required_values(manifest, self.environ),
             **{name: variables[name] for name in wanted & variables.keys()},
             **{own: variables[name] for name, own in manifest.env_mapping.items() if name in variables},

@@ -7,9 +7,9 @@ from typing import Literal
 
 from benchflow.gateway.differing import MISSING, Difference
 from benchflow.parity.capture import Capture, WireRequest
-from benchflow.parity.neutral import Bare, bare, compare_pair
+from benchflow.parity.neutral import Compared, Laid, compare_pair
 from benchflow.parity.noise import Noise, place
-from benchflow.parity.pairing import Pair, pair_requests
+from benchflow.parity.pairing import Key, Pair, pair_requests
 
 Found = Literal["identical", "neutral", "noise", "late", "divergence", "missing", "extra"]
 """identical: equal byte for byte, without any rule. neutral: equal after rules. noise: the agent alone differs from
@@ -59,18 +59,21 @@ def compare_wire(
     alone: Capture, inside: Capture, *, noise: Noise | None = None, without: Collection[str] = ()
 ) -> WireCheck:
     """Compare the requests of two runs. `without` names rules that are not to be applied."""
-    known, sides = noise or Noise(), (alone.setting.side(), inside.setting.side())
-    pairs = _paired(alone, inside, without)
-    names = _names(alone.requests, inside.requests, pairs)
+    return compare_laid(Laid(alone, without), Laid(inside, without), noise or Noise())
+
+
+def compare_laid(alone: Laid, inside: Laid, noise: Noise) -> WireCheck:
+    """The same for captures that are laid out already."""
+    pairs = _paired(alone, inside)
     found: list[RequestFound] = []
-    for pair, name in zip(pairs, names, strict=True):
-        base = alone.requests[pair.base] if pair.base is not None else None
-        head = inside.requests[pair.head] if pair.head is not None else None
-        if base is None or head is None:
-            found.append(_lone(name, base, head, known))
+    for pair, name in zip(pairs, _names(alone.requests, inside.requests, pairs), strict=True):
+        if pair.base is None or pair.head is None:
+            base = alone.requests[pair.base] if pair.base is not None else None
+            head = inside.requests[pair.head] if pair.head is not None else None
+            found.append(_lone(name, base, head, noise))
             continue
-        compared = compare_pair(base, head, sides, without)
-        found.append(_both(name, base, head, compared.differences, compared.needed, known))
+        compared = compare_pair(alone, pair.base, inside, pair.head)
+        found.append(_both(name, alone.requests[pair.base], inside.requests[pair.head], compared, noise))
     fired: Counter[str] = Counter()
     for request in found:
         fired.update(request.needed)
@@ -78,9 +81,9 @@ def compare_wire(
     return WireCheck(requests=tuple(found), identical=identical, fired=dict(fired))
 
 
-def measure_noise(alone: Capture, again: Capture, *, without: Collection[str] = ()) -> Noise:
+def measure_noise(alone: Laid, again: Laid) -> Noise:
     """Find in what two runs of the agent alone differ."""
-    check = compare_wire(alone, again, without=without)
+    check = compare_laid(alone, again, Noise())
     fields: dict[str, tuple[Difference, ...]] = {}
     for request in check.requests:
         for difference in request.differences:
@@ -90,24 +93,17 @@ def measure_noise(alone: Capture, again: Capture, *, without: Collection[str] = 
     return Noise(fields=fields, lone=lone)
 
 
-def _paired(alone: Capture, inside: Capture, without: Collection[str]) -> list[Pair]:
-    raw = ({each.identity for each in alone.requests}, {each.identity for each in inside.requests})
+def _paired(alone: Laid, inside: Laid) -> list[Pair]:
+    def keys(laid: Laid, others: Laid) -> Key:
+        raw = {each.identity for each in others.requests}
 
-    def keys(capture: Capture, others: set[str]):
-        side = capture.setting.side()
-        seen: dict[int, Bare] = {}
-
-        def key(number: int) -> str:
-            request = capture.requests[number]
-            if request.identity in others:
-                return request.identity
-            if number not in seen:
-                seen[number] = bare(request, side, without)
-            return f"{request.role} {seen[number].key}"
+        def key(place: int) -> str:
+            request = laid.requests[place]
+            return request.identity if request.identity in raw else f"{request.role} {laid.bare(place).key}"
 
         return key
 
-    return pair_requests(alone.requests, inside.requests, keys(alone, raw[1]), keys(inside, raw[0]))
+    return pair_requests(alone.requests, inside.requests, keys(alone, inside), keys(inside, alone))
 
 
 def _names(alone: Sequence[WireRequest], inside: Sequence[WireRequest], pairs: Sequence[Pair]) -> list[str]:
@@ -146,16 +142,9 @@ def _lone(name: str, base: WireRequest | None, head: WireRequest | None, noise: 
     )
 
 
-def _both(
-    name: str,
-    base: WireRequest,
-    head: WireRequest,
-    differing: Sequence[Difference],
-    needed: Mapping[str, int],
-    noise: Noise,
-) -> RequestFound:
-    own = tuple(each for each in differing if noise.explains(name, each))
-    diverging = tuple(each for each in differing if each not in own)
+def _both(name: str, base: WireRequest, head: WireRequest, compared: Compared, noise: Noise) -> RequestFound:
+    own = tuple(each for each in compared.differences if noise.explains(name, each))
+    diverging = tuple(each for each in compared.differences if each not in own)
     found: Found = "identical" if base.identity == head.identity else "neutral"
     if own:
         found = "noise"
@@ -167,7 +156,7 @@ def _both(
         call=base.call,
         differences=diverging,
         noise=own,
-        needed=dict(needed),
+        needed=compared.needed,
         changed=_changed(head),
         forwarded=_forwarded(head),
     )
