@@ -162,6 +162,8 @@ class ManifestFields(StrictModel):
     """Executables and files of this machine that `launch_cmd` needs as they are: absolute paths."""
     backend: Annotated[Backend | None, Since(2)] = None
     """A backend of the agent's own; None: it has none, or it is not known."""
+    instruction_files: Annotated[tuple[Text, ...], Since(2)] = ()
+    """Files below HOME in which it looks for instructions of the user's; `$HOME` may occur."""
     bridge: Annotated[BridgeTable | None, Since(2)] = None
     """A directory of the agent's own, in which it works; None: it works in that of its session."""
 

@@ -21,6 +21,17 @@ from benchflow.cli.budgets import (
     WrapUp,
     WrapUpMessage,
 )
+from benchflow.cli.matrix import (
+    AnalyzerNames,
+    Canary,
+    CollectorNames,
+    HookNames,
+    ModeNames,
+    ModesFile,
+    PluginTexts,
+    ProviderName,
+    ResolverNames,
+)
 from benchflow.cli.options import (
     Faults,
     JudgeModel,
@@ -74,6 +85,9 @@ def command(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    mode: ModeNames = None,
+    modes: ModesFile = None,
+    canary: Canary = False,
     upstream: Annotated[
         str | None,
         typer.Option(
@@ -177,6 +191,12 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="A folder of manifests that is looked in first.", rich_help_panel=PLACE),
     ] = None,
+    provider: ProviderName = None,
+    plugin: PluginTexts = None,
+    collector: CollectorNames = None,
+    analyzer: AnalyzerNames = None,
+    mode_resolver: ResolverNames = None,
+    hooks: HookNames = None,
     scorer: ScorerName = None,
     judge_model: JudgeModel = None,
     judge_upstream: JudgeUpstream = None,
@@ -213,16 +233,29 @@ def command(
     from benchflow.gateway.wrapping.limits import Pace
     from benchflow.gateway.wrapping.retrying import Retries
     from benchflow.judging.choice import JudgeChoice, ScorerChoice
+    from benchflow.mode import BASELINE_NAME
     from benchflow.runner.gate import Gate
+    from benchflow.runner.plugged import PluginNames
     from benchflow.runner.request import RunRequest
     from benchflow.runner.run import run_sync
 
     request = RunRequest.of_targets(
         targets or [],
         command=agent_command,
+        provider=provider,
         repetitions=repetitions,
         concurrency=concurrency,
         models=tuple(model or ()),
+        modes=tuple(mode or (BASELINE_NAME,)),
+        modes_file=modes,
+        canary=canary,
+        plugins=PluginNames(
+            any=tuple(plugin or ()),
+            collectors=tuple(collector or ()),
+            analyzers=tuple(analyzer or ()),
+            mode_resolvers=tuple(mode_resolver or ()),
+            hooks=tuple(hooks or ()),
+        ),
         upstream=upstream,
         strict_model=strict_model,
         own_backend=own_backend,

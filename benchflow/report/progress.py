@@ -47,6 +47,21 @@ def open_progress(
         yield progress
 
 
+class Silence:
+    """Says nothing at all."""
+
+    watches = False
+
+    def trial_started(self, trial: "Trial") -> None:
+        """Say nothing."""
+
+    def trial_event(self, trial: "Trial", event: Event) -> None:
+        """Say nothing."""
+
+    def trial_ended(self, row: ProfileRow) -> None:
+        """Say nothing."""
+
+
 class PlainProgress:
     """One line as each trial ends."""
 

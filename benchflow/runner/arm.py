@@ -8,6 +8,7 @@ from benchflow.hosting.backend import OwnBackend
 from benchflow.manifest import Manifest
 from benchflow.mode import Mode
 from benchflow.runner.plan import ArmName, Cell
+from benchflow.runner.plugged import PluggedAgent
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario
 
@@ -16,7 +17,7 @@ from benchflow.scenario import Scenario
 class Arm:
     """What is compared with the other arms of its run."""
 
-    agent: Manifest
+    agent: Manifest | PluggedAgent
     upstream: OpenedUpstream
     """Arms whose upstreams have the same label share what is behind it."""
     upstream_label: str

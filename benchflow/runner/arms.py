@@ -7,20 +7,29 @@ from benchflow.errors import InputError
 from benchflow.gateway.upstreams.opening import GENERIC_PROVIDER, OpenedUpstream, open_upstream
 from benchflow.hosting.backend import OWN_BACKEND, OWN_CHOICE, NoUpstream, OwnBackend, read_backend, require_gateway
 from benchflow.hosting.launch import required_values
+from benchflow.hosting.modes import require_fit
 from benchflow.manifest import Manifest
-from benchflow.mode import BASELINE, Mode
+from benchflow.mode import Mode
 from benchflow.runner.arm import Arm
+from benchflow.runner.plan import ArmName
+from benchflow.runner.plugged import PluggedAgent
 from benchflow.runner.request import RunRequest
 from benchflow.scenario import Scenario
 
 
 def look_up_arms(
-    request: RunRequest, agents: Sequence[Manifest], scenarios: Sequence[Scenario], environ: Mapping[str, str]
+    request: RunRequest,
+    agents: Sequence[Manifest | PluggedAgent],
+    modes: Sequence[Mode],
+    scenarios: Sequence[Scenario],
+    environ: Mapping[str, str],
 ) -> tuple[list[Arm], list[str]]:
-    """Return the arms in order, and the secrets that they bring. Raises InputError for what is not there."""
+    """Return the arms in order, and the secrets that they bring. Raises InputError for what is not there.
+
+    A mode with a model of its own is one arm of an agent, however many models the run asks.
+    """
     finder = _Finder(request, scenarios, environ)
-    modes = [BASELINE]
-    arms: dict[object, Arm] = {}
+    arms: dict[ArmName, Arm] = {}
     for agent in agents:
         for mode in modes:
             for model in (mode.model,) if mode.model else request.models or (None,):
@@ -33,7 +42,7 @@ def look_up_arms(
             f"{option}: a cassette holds what one agent with one model in one mode asked, and this run compares "
             f"{len(found)}; run them one by one, each with a cassette of its own"
         )
-    return found, finder.secrets
+    return found, [*finder.secrets, *(secret for mode in modes for secret in mode.secrets)]
 
 
 class _Finder:
@@ -46,8 +55,11 @@ class _Finder:
         self._opened: dict[str, OpenedUpstream] = {}
         self.secrets: list[str] = []
 
-    def arm(self, agent: Manifest, model: str | None, mode: Mode) -> Arm:
+    def arm(self, agent: Manifest | PluggedAgent, model: str | None, mode: Mode) -> Arm:
         """Look one arm up. Raises InputError."""
+        if isinstance(agent, PluggedAgent):
+            return _plugged(agent, model, mode)
+        require_fit(mode, agent)
         request = self._request
         backend = read_backend(agent, self._environ, model=model) if request.own_backend else None
         if backend is None:
@@ -85,6 +97,24 @@ class _Finder:
             return False
         asked = self._request.require_capture
         return agent.api_protocol is not None if asked is None else asked
+
+
+def _plugged(agent: PluggedAgent, model: str | None, mode: Mode) -> Arm:
+    """Return the arm of a provider of the user's, which asks its model by itself. Raises InputError."""
+    lacking = [
+        what
+        for what, wanted, able in (
+            ("mcp_servers", mode.mcp_servers, "mcp" in agent.capabilities),
+            ("skills", mode.skills, False),
+            ('instructions_as = "file"', mode.instructions and mode.instructions_as == "file", False),
+        )
+        if wanted and not able
+    ]
+    if lacking:
+        raise InputError(f"the mode {mode.name} cannot be used with the provider {agent.place}: {', '.join(lacking)}")
+    label = f"provider:{agent.name}"
+    upstream = OpenedUpstream(upstream=NoUpstream(), model=model or OWN_CHOICE, label=label, provider=GENERIC_PROVIDER)
+    return Arm(agent=agent, upstream=upstream, upstream_label=label, mode=mode, require_capture=False)
 
 
 def _no_upstream(backend: OwnBackend) -> OpenedUpstream:

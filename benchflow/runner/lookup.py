@@ -12,10 +12,13 @@ from benchflow.gateway.prices import find_own_prices
 from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
 from benchflow.manifests.unregistered import manifest_of_command
+from benchflow.mode import Mode
 from benchflow.registry import Registry
 from benchflow.runner.arm import Arm
 from benchflow.runner.arms import look_up_arms
+from benchflow.runner.modes import Modes, read_modes
 from benchflow.runner.plan import Trial, make_plan
+from benchflow.runner.plugged import PluggedAgent, Plugins, load_plugins, plug_agent
 from benchflow.runner.request import RunRequest
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario, find_scenarios
@@ -37,6 +40,7 @@ class Job:
     secrets: Sequence[str]
     """What must not be in any file of the run."""
     scoring: Scoring
+    plugins: Plugins
     prices: "OwnPrices | None" = None
 
     @property
@@ -69,8 +73,9 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
     """Find the agents, the scenarios and the upstreams. Raises InputError for whatever is not there or not right."""
     agents = _find_agents(request, environ)
     scenarios = find_scenarios(request.scenarios, tags=request.tags, exclude=request.exclude)
-    scoring = choose_scoring(request.scoring, scenarios, environ)
-    arms, secrets = look_up_arms(request, agents, scenarios, environ)
+    plugins = load_plugins(request.plugins)
+    scoring = choose_scoring(request.scoring, scenarios, environ, plugins.scorers)
+    arms, secrets = look_up_arms(request, agents, _find_modes(request, plugins, environ), scenarios, environ)
     if request.record:
         from benchflow.gateway.cassettes.writer import refuse_existing
 
@@ -83,15 +88,24 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
         scenarios=scenarios,
         secrets=[*secrets, *scoring.secrets],
         scoring=scoring,
+        plugins=plugins,
         prices=find_own_prices(request.prices, environ),
     )
 
 
-def _find_agents(request: RunRequest, environ: Mapping[str, str]) -> list[Manifest]:
+def _find_modes(request: RunRequest, plugins: Plugins, environ: Mapping[str, str]) -> list[Mode]:
+    texts, place = read_modes(request.modes_file, request.modes)
+    modes = Modes(texts=texts, place=place, resolvers=plugins.mode_resolvers, environ=environ)
+    return [modes.find(name) for name in request.modes]
+
+
+def _find_agents(request: RunRequest, environ: Mapping[str, str]) -> list[Manifest | PluggedAgent]:
+    if request.provider is not None:
+        return [plug_agent(request.provider)]
     if request.command is not None:
         return [manifest_of_command(request.command, cwd=Path.cwd(), environ=environ)]
     registry = Registry.open(agents_dir=request.agents_dir, environ=environ)
-    found: dict[str, Manifest] = {}
+    found: dict[str, Manifest | PluggedAgent] = {}
     for name in request.agents:
         agent = registry.find(name)
         if agent.label in found:

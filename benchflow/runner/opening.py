@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from benchflow.clock import Clock
-from benchflow.contracts import Event, Scorer
+from benchflow.contracts import Event, Scorer, SessionProvider
 from benchflow.gateway.gateway import Gateway
 from benchflow.gateway.upstream import Upstream
 from benchflow.gateway.upstreams.opening import OpenedUpstream
@@ -20,6 +20,7 @@ from benchflow.runner.folder import RunFolder
 from benchflow.runner.installs import Installs
 from benchflow.runner.lookup import Job
 from benchflow.runner.plan import ArmName, Trial
+from benchflow.runner.plugged import PluggedAgent
 from benchflow.runner.stage import Stage, WorkspaceMaker
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import BUNDLED
@@ -127,18 +128,22 @@ def _stage(site: Site, arm: Arm, line: Line, installs: Installs, scorer: Scorer)
         folder=site.folder,
         clock=site.clock,
         keep=site.job.request.keep,
+        collectors=site.job.plugins.collectors,
+        analyzers=site.job.plugins.analyzers,
         observers=lambda trial: (_Watcher(site.progress, trial),) if site.progress.watches else (),
         halted=lambda: line.key.refusal,
     )
 
 
-def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> AcpProvider:
-    job = site.job
+def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> SessionProvider:
+    agent, job = arm.agent, site.job
+    if isinstance(agent, PluggedAgent):
+        return agent.make()
 
     async def equip() -> Equipment:
         return Equipment(
-            manifest=arm.backend.manifest if arm.backend else arm.agent,
-            install=await installs.get(arm.agent),
+            manifest=arm.backend.manifest if arm.backend else agent,
+            install=await installs.get(agent),
             sandbox=site.sandbox,
             gateway=line.gateway,
             clock=site.clock,
@@ -147,6 +152,7 @@ def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> AcpProvid
             covers=(BUNDLED, *(scenario.folder for scenario in job.scenarios)),
             provider_name=arm.upstream.provider,
             network="hosts" if arm.backend else "gateway",
+            mode=arm.mode,
             backend=arm.backend,
             require_capture=arm.require_capture,
         )

@@ -1,29 +1,51 @@
 """Many trials of several arms: so many at once, each to its row, until all are done or the run is interrupted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
 
-from benchflow.contracts import ProviderConfig
+from benchflow.contracts import ProviderConfig, RunHooks
 from benchflow.errors import TrialError
-from benchflow.report.progress import Progress
+from benchflow.report.progress import Progress, Silence
+from benchflow.report.terminal import say
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
-from benchflow.runner.plan import ArmName, Cell, Trial
+from benchflow.runner.hooks import HookCaller
+from benchflow.runner.plan import ArmName, Cell, Trial, make_canaries
 from benchflow.runner.spending import overspent
-from benchflow.runner.trial import Stage, run_trial
+from benchflow.runner.stage import Stage
+from benchflow.runner.trial import Ended, run_trial
+
+NOT_THE_ARMS = frozenset({"cancelled", "scorer"})
+"""What a warm-up may end with, beside a verdict, and its arm may go on all the same."""
 
 
 @dataclass(kw_only=True)
 class ProfileRunner:
-    """Runs the trials of a plan. Rows are on disk as soon as they exist, in the order in which trials end."""
+    """Runs the trials of a plan. Rows are on disk as soon as they exist, in the order in which trials end.
+
+    It knows contracts alone, so that it can be used with a provider, a scorer and workspaces of anybody's:
+
+        cell = Cell(agent=NamedSubject(label="mine", digest="1"), model="m", upstream="mine", scenario=scenario,
+                    limits=scenario.budget, sandbox="process")
+        clock = Clock()
+        with RunFolder.create(Path("runs"), "mine", clock, Redactor([])) as folder:
+            stage = Stage(provider=provider, scorer=scorer, workspaces=workspaces, folder=folder, clock=clock)
+            runner = ProfileRunner(folder=folder, stages={cell.arm: stage}, concurrency=4)
+            rows = await runner.run(make_plan([cell], repetitions=3))
+    """
 
     folder: RunFolder
     stages: Mapping[ArmName, Stage]
     """One for each arm of the plan."""
-    progress: Progress
+    progress: Progress = field(default_factory=Silence)
     concurrency: int = 1
+    canary: bool = False
+    """Warm each arm up with a trial that has no row; an arm whose surroundings break it has no other trials."""
+    hooks: Sequence[RunHooks] = ()
+    say: Callable[[str], None] = say
+    """Tells the user what no row says."""
     max_cost_usd: float | None = None
     """What the run has cost when no further trial begins; what has not begun then has no row. None: no such limit."""
     rows: dict[str, ProfileRow] = field(default_factory=dict)
@@ -31,19 +53,19 @@ class ProfileRunner:
 
     async def run(self, plan: Sequence[Trial]) -> list[ProfileRow]:
         """Run all trials, and return their rows in the plan's order."""
+        canaries = make_canaries(plan) if self.canary else []
         stages = dict(self.stages)
+        hooks = HookCaller(self.hooks, self.folder, [*canaries, *plan], say=self.say)
+        await hooks.before_run()
         try:
-            async with anyio.create_task_group() as opening:
-                for cell in {trial.cell.arm: trial.cell for trial in plan}.values():
-                    opening.start_soon(_begin, stages, cell)
-            waiting = iter(plan)
-            async with anyio.create_task_group() as workers:
-                for _ in range(min(self.concurrency, len(plan))):
-                    workers.start_soon(self._work, waiting, stages)
+            await _begin(stages, {trial.cell.arm: trial.cell for trial in plan})
+            await self._at_once(canaries, lambda trial: self._warm_up(trial, stages, hooks))
+            await self._at_once(plan, lambda trial: self._run(trial, stages, hooks))
         finally:
             with anyio.CancelScope(shield=True):
                 for stage in stages.values():
                     await stage.provider.shutdown()
+            await hooks.after_run(self.done(plan))
         return self.done(plan)
 
     @property
@@ -55,24 +77,60 @@ class ProfileRunner:
         """Return the rows that exist so far, in the plan's order."""
         return [self.rows[trial.key] for trial in plan if trial.key in self.rows]
 
-    async def _work(self, waiting: Iterator[Trial], stages: Mapping[ArmName, Stage]) -> None:
-        for trial in waiting:
-            if self.overspent:
-                return
-            self.progress.trial_started(trial)
-            ended = await run_trial(trial, stages[trial.cell.arm])
-            row = ended.row
-            self.folder.append_row(row)
-            self.folder.record(trial.key, row.tries, "ended")
-            self.rows[trial.key] = row
-            self.progress.trial_ended(row)
+    async def _at_once(self, trials: Sequence[Trial], run: Callable[[Trial], Awaitable[None]]) -> None:
+        """Run so many of the trials at once, in their order."""
+
+        async def work(waiting: Iterator[Trial]) -> None:
+            for trial in waiting:
+                if not self.overspent:
+                    await run(trial)
+
+        waiting = iter(trials)
+        async with anyio.create_task_group() as workers:
+            for _ in range(min(self.concurrency, len(trials))):
+                workers.start_soon(work, waiting)
+
+    async def _run(self, trial: Trial, stages: Mapping[ArmName, Stage], hooks: HookCaller) -> None:
+        await hooks.before_trial(trial)
+        self.progress.trial_started(trial)
+        ended = await run_trial(trial, stages[trial.cell.arm])
+        row = ended.row
+        self.folder.append_row(row)
+        self.folder.record(trial.key, row.tries, "ended")
+        self.rows[trial.key] = row
+        self.progress.trial_ended(row)
+        await hooks.after_trial(trial, ended)
+
+    async def _warm_up(self, trial: Trial, stages: dict[ArmName, Stage], hooks: HookCaller) -> None:
+        """Run a trial without a row; where its surroundings broke it, no other of its arm can begin."""
+        arm = trial.cell.arm
+        await hooks.before_trial(trial)
+        ended = await run_trial(trial, stages[arm])
+        cause = _broke(ended)
+        if cause and not stages[arm].broken:
+            self.say(f"canary of {arm}: {cause.code}: {cause}; its trials are not run, and unscored")
+            stages[arm] = replace(stages[arm], broken=cause)
+        await hooks.after_trial(trial, ended)
 
 
-async def _begin(stages: dict[ArmName, Stage], cell: Cell) -> None:
-    """Make an arm's provider ready; one that cannot be leaves the trials of its arm alone unscored."""
-    stage = stages[cell.arm]
-    config = ProviderConfig(model=cell.model, mode=cell.mode.name, environment=cell.mode.environment)
-    try:
-        await stage.provider.init(config)
-    except TrialError as error:
-        stages[cell.arm] = replace(stage, broken=error)
+async def _begin(stages: dict[ArmName, Stage], cells: Mapping[ArmName, Cell]) -> None:
+    """Make the providers ready, all at once; one that cannot be leaves the trials of its arm alone unscored."""
+
+    async def begin(arm: ArmName, cell: Cell) -> None:
+        config = ProviderConfig(model=cell.model, mode=cell.mode.name, environment=cell.mode.environment)
+        try:
+            await stages[arm].provider.init(config)
+        except TrialError as error:
+            stages[arm] = replace(stages[arm], broken=error)
+
+    async with anyio.create_task_group() as opening:
+        for arm, cell in cells.items():
+            opening.start_soon(begin, arm, cell)
+
+
+def _broke(ended: Ended) -> TrialError | None:
+    """Return what broke a warm-up, if it would break the other trials of its arm too."""
+    row = ended.row
+    if row.score is not None or row.error_code is None or row.error_code in NOT_THE_ARMS:
+        return None
+    return TrialError(row.error_code, f"the canary failed: {row.error}")

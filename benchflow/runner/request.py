@@ -10,7 +10,9 @@ from benchflow.errors import InputError
 from benchflow.gateway.wrapping.limits import Pace
 from benchflow.gateway.wrapping.retrying import Retries
 from benchflow.judging.choice import ScorerChoice
+from benchflow.mode import BASELINE_NAME
 from benchflow.runner.gate import Gate, allowed_unscored
+from benchflow.runner.plugged import PluginNames
 from benchflow.runner.stage import Keep
 
 if TYPE_CHECKING:
@@ -22,13 +24,21 @@ class RunRequest:
     """The options of one run. Their meanings stand in `benchflow run --help`."""
 
     agents: tuple[str, ...]
-    """Names or paths; empty where `command` stands instead."""
+    """Names or paths; empty where `command` or `provider` stands instead."""
     scenarios: tuple[str, ...]
     command: str | None = None
     repetitions: int = 1
     concurrency: int = 1
     models: tuple[str, ...] = ()
-    """None: the oracle plays, or whatever `upstream` says."""
+    """Empty: the oracle plays, or whatever `upstream` says."""
+    modes: tuple[str, ...] = (BASELINE_NAME,)
+    modes_file: Path | None = None
+    """None: `modes.toml` in this folder, if there is one."""
+    canary: bool = False
+    """Warm each arm up before its trials, which do not begin where that fails."""
+    provider: str | None = None
+    """A provider of the user's, in the place of `agents`: its entry point's name, or `module:attribute`."""
+    plugins: PluginNames = field(default_factory=PluginNames)
     upstream: str | None = None
     strict_model: bool = False
     own_backend: bool = False
@@ -64,17 +74,21 @@ class RunRequest:
         allowed_unscored(self.gate.max_unscored, 1)
         _refuse_doubles("the agent", self.agents)
         _refuse_doubles("--model", self.models)
+        _refuse_doubles("--mode", self.modes)
+        if self.provider:
+            self._require_no_gateway("--provider", "the provider asks its model by itself")
         if self.own_backend:
-            self._require_no_gateway()
+            self._require_no_gateway("--own-backend", "none of the agent's model calls come to the gateway")
         if self.replay and (self.models or self.upstream):
             raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
-        if self.gate.fail_under is not None and not (self.models or self.upstream or self.replay or self.own_backend):
+        answered = self.models or self.upstream or self.replay or self.own_backend or self.provider
+        if self.gate.fail_under is not None and not answered:
             raise InputError(
                 "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
                 "name one with --model, or say --upstream oracle if that is what you want"
             )
 
-    def _require_no_gateway(self) -> None:
+    def _require_no_gateway(self, option: str, reason: str) -> None:
         """Refuse what only the gateway could do. Raises InputError."""
         asked = {
             "--upstream": self.upstream,
@@ -83,21 +97,25 @@ class RunRequest:
             "--record": self.record,
             "--replay": self.replay,
             "--faults": self.faults,
+            "--own-backend": self.provider and self.own_backend,
         }
-        if refused := [option for option, value in asked.items() if value]:
-            raise InputError(
-                f"--own-backend: none of the agent's model calls come to the gateway; leave out {', '.join(refused)}"
-            )
+        if refused := [name for name, value in asked.items() if value]:
+            raise InputError(f"{option}: {reason}; leave out {', '.join(refused)}")
 
     @classmethod
-    def of_targets(cls, targets: list[str], *, command: str | None, **options: Any) -> Self:
+    def of_targets(
+        cls, targets: list[str], *, command: str | None = None, provider: str | None = None, **options: Any
+    ) -> Self:
         """Split what stands on the command line into agents, separated by commas, and scenarios.
 
-        With `command`, all of it are scenarios. Raises InputError where one of the two is missing.
+        With `command` or `provider`, all of it are scenarios. Raises InputError where one of the two is missing.
         """
-        agents = () if command else tuple(targets[0].split(",") if targets else ())
-        scenarios = tuple(targets if command else targets[1:])
-        if not agents and not command:
+        if command and provider:
+            raise InputError("--command and --provider: both stand in the place of AGENT; leave one out")
+        instead = command or provider
+        agents = () if instead else tuple(targets[0].split(",") if targets else ())
+        scenarios = tuple(targets if instead else targets[1:])
+        if not agents and not instead:
             raise InputError(
                 "no agent was named; `benchflow agents` lists them (try: benchflow run mini fix-failing-test)"
             )
@@ -105,7 +123,7 @@ class RunRequest:
             scenarios = ("all",)
         if not scenarios:
             raise InputError("no scenario was named; name some, or `all`; `benchflow scenarios` lists them")
-        return cls(agents=agents, scenarios=scenarios, command=command, **options)
+        return cls(agents=agents, scenarios=scenarios, command=command, provider=provider, **options)
 
 
 def _refuse_doubles(what: str, names: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from benchflow.runner.folder import RunFolder
 from benchflow.runner.gate import Summary, summarize
 from benchflow.runner.interrupt import interruptible
 from benchflow.runner.lookup import Job, look_up
+from benchflow.runner.matrix import describe_matrix
 from benchflow.runner.opening import Say, Site, open_lines, open_scorer, open_stages, require_upstreams
 from benchflow.runner.plan import Trial
 from benchflow.runner.profile import ProfileRunner
@@ -64,6 +65,8 @@ async def perform(job: Job, say: Say) -> RunResult:
         if job.request.sandbox == "auto":
             say(f"sandbox: {choice.sandbox.isolation} ({choice.reason})")
         plan = job.plan(choice.sandbox.isolation)
+        if matrix := describe_matrix(job, plan):
+            say(matrix)
         site = _open_site(job, choice, plan, say, stack)
         lines = await open_lines(site, stack)
         scorer = await open_scorer(site, stack)
@@ -72,6 +75,9 @@ async def perform(job: Job, say: Say) -> RunResult:
             stages=open_stages(site, lines, scorer),
             progress=site.progress,
             concurrency=job.request.concurrency,
+            canary=job.request.canary,
+            hooks=job.plugins.hooks,
+            say=say,
             max_cost_usd=job.request.max_cost_usd,
         )
         gc.freeze()  # the modules and what a run opens once: looking through it again and again costs 1.5 ms a trial

@@ -267,7 +267,7 @@ class Try:
             error=outcome.error,
             error_code=outcome.error_code,
             benchflow_version=__version__,
-            extensions={**facts.extensions, **self._scored, **self._before_scoring(outcome)},
+            extensions={**cell.mode.facts, **facts.extensions, **self._scored, **self._before_scoring(outcome)},
         )
 
     def _before_scoring(self, outcome: Outcome) -> dict[str, Any]:
