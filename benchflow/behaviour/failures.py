@@ -67,10 +67,10 @@ _BY_CODE: dict[int, FailureType] = {124: "timeout", 126: "permission", 127: "not
 def failure_of(status: ToolStatus, raw_output: Any, output: str, purpose: Purpose) -> FailureType | None:
     """Return the type of a call's failure; None: it did not fail.
 
-    It failed if its last status is `failed`, or if its result states an exit code other than 0; 1 is none from a
-    program that looks (`grep` without a match, `diff` with a difference).
+    It failed if its last status is `failed`, or if its result states an exit code other than 0. Of a program that
+    looks, 1 is no failure (`grep` without a match), and its text is not asked: it may be about exit codes.
     """
-    code = exit_code(raw_output, output)
+    code = exit_code(raw_output, output if purpose in ("run", "change") else "")
     if status != "failed" and (not code or (code == 1 and purpose == "look")):
         return None
     found = classify(output)

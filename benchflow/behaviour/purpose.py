@@ -53,7 +53,10 @@ _SEPARATOR = re.compile(r"&&|\|\|?|;|\n")
 _TO_FILE = re.compile(r"(?<![0-9&>=-])>>?(?!\s*(?:&|/dev/))")
 _ASSIGNMENT = re.compile(r"^\w+=")
 _IN_PLACE = re.compile(r"\s(?:-[a-zA-Z]*i\b|-i\S*|--in-place)")
-_UNDO = re.compile(r"\bgit\s+(?:-\S+\s+)*(?:restore|revert|stash|reset\b.*--hard|checkout\s+(?:\S+\s+)?--)")
+_GIT = re.compile(r"\bgit\s+(?:-[Cc]\s+\S+\s+|-\S+\s+)*([\w-]+)")
+_UNDO = re.compile(
+    r"\bgit\s+(?:-[Cc]\s+\S+\s+|-\S+\s+)*(?:restore|revert|stash|reset\b.*--hard|checkout\s+(?:\S+\s+)?--)"
+)
 
 
 def purpose_of(kind: str, tool: str, command: str) -> Purpose:
@@ -110,15 +113,15 @@ def _purposes(parts: Iterable[str]) -> Iterator[Purpose]:
         if not words:
             continue
         program = words[0].strip("'\"(){}").rsplit("/", 1)[-1]
-        yield "change" if ">" in part and _TO_FILE.search(part) else _by_program(program, words, part)
+        yield "change" if ">" in part and _TO_FILE.search(part) else _by_program(program, part)
 
 
-def _by_program(program: str, words: list[str], part: str) -> Purpose:
+def _by_program(program: str, part: str) -> Purpose:
     if program in _NEUTRAL or not program:
         return "other"
     if program == "git":
-        sub = next((word for word in words[1:] if not word.startswith("-")), "status")
-        return "look" if sub.strip("'\"") in _GIT_LOOK else "change"
+        found = _GIT.search(part)
+        return "look" if found is None or found[1] in _GIT_LOOK else "change"
     if program == "sed":
         return "change" if _IN_PLACE.search(part) else "look"
     return "change" if program in _CHANGE else "look" if program in _LOOK else "run"
