@@ -39,7 +39,7 @@ class TrialSoFar:
     auxiliary: tuple[re.Pattern[str], ...] = ()
     tools_in_text: bool = False
     answers: tuple[str, ...] = ()
-    """Ids of the last responses to main requests, where their server keeps the conversation."""
+    """Ids of the last responses to main requests, and of their conversations, where the server keeps those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def classify(request: ModelRequest, trial: TrialSoFar) -> Verdict:
         return Verdict("auxiliary", "asks for a shorter conversation")
     if not offered and not trial.tools_in_text:
         return Verdict("auxiliary", "offers no tools")
-    if request.continues not in trial.answers and not _carries_prompt(request, trial.prompts):
+    if not {request.continues, request.conversation}.intersection(trial.answers) and not _carries_prompt(request, trial.prompts):
         if not offered:
             return Verdict("auxiliary", "carries no prompt that was sent")
         return Verdict("subagent", "another conversation with tools")

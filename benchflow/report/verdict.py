@@ -75,10 +75,11 @@ def describe_check(check: ScorerCheckResult) -> str:
 
 
 def describe_limit(limit: LimitHit) -> str:
-    """Say which budget ended a prompt, and what was measured."""
+    """Say which budget ended a prompt, or warned of its end, and what was measured."""
     unit = " s" if limit.kind.endswith("_s") else ""
     used = round(limit.used, 1) if unit else limit.used
-    return f"ended by {limit.kind} at {used:g}{unit}, allowed {limit.allowed:g}{unit} ({limit.counter})"
+    ended = "ended by" if limit.phase == "hard" else "warned of the end of"
+    return f"{ended} {limit.kind} at {used:g}{unit}, allowed {limit.allowed:g}{unit} ({limit.counter})"
 
 
 def _last_line(text: str) -> str:

@@ -128,7 +128,18 @@ def frame_moments(path: Path) -> Iterator[Moment]:
 
 
 def exchange_moments(exchange: Exchange) -> list[Moment]:
-    """Return what an exchange means: a completed main one is a turn, a failed one is an error, others are silent."""
+    """Return what an exchange means: a completed main one is a turn, a failed one is an error, others are silent.
+
+    Where a budget had a word in it, it says so first.
+    """
+    if exchange.limit:
+        data = {**vars(exchange.limit), "exchange": exchange.id}
+        limit = Moment(exchange.mono_ms, exchange.ts, "limit", "gateway", data)
+        return [limit, *([] if exchange.stopped else _own_moments(exchange))]
+    return _own_moments(exchange)
+
+
+def _own_moments(exchange: Exchange) -> list[Moment]:
     ended_ms = round(exchange.mono_ms + exchange.duration_ms, 3)
     ended_ts = later(exchange.ts, exchange.duration_ms)
     if exchange.turn is not None:

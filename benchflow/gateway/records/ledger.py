@@ -138,6 +138,7 @@ class Ledger:
     def finish(self, pending: Pending, end: End) -> None:
         """Close an exchange: assemble its answer, meter it, write it, tell of it."""
         self.agent_time.end(pending.handling)
+        parsed = pending.context.parsed
         taken = self._taken(pending)
         answer = taken.answer if taken else Assembled(body=None)
         if pending.error and (answer.body is None or not answer.error):
@@ -145,8 +146,8 @@ class Ledger:
         exchange = self._exchange(pending, answer, true_end(pending, answer, end))
         if exchange.turn is not None:
             self._turns += 1
-            if answer.id:
-                self._trial = replace(self._trial, answers=(*self._trial.answers[1 - KEPT_ANSWERS :], answer.id))
+            kept = [name for name in (answer.id, parsed and parsed.conversation) if name]
+            self._trial = replace(self._trial, answers=(*self._trial.answers, *kept)[-KEPT_ANSWERS:])
         if not pending.context.alone:
             self.exchanges.append(exchange)  # else there is no end at which anybody would want them all
         if pending.handling.on_metered and exchange.tokens:
