@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from benchflow.contracts import ScorerCheckResult
 from benchflow.report import numbers
+from benchflow.report.html.findings import Part, find_parts
 from benchflow.report.html.items import Fact, make_facts
-from benchflow.report.html.passages import Form, Passage, as_text, make_passage
+from benchflow.report.html.passages import Form, Passage, make_passage
 from benchflow.report.html.timeline import Timeline, read_timeline
 from benchflow.report.text import one_line, sanitize
 from benchflow.row import ProfileRow
@@ -17,8 +17,6 @@ from benchflow.store import DIFF, STDERR_LOG, StoredTrial
 _MOST_READ = 1_000_000
 _KEPT = 20_000
 _MOST_CHECKS = 200
-_FINDINGS = ("analyses", "judge")
-"""What is long, of a row's extensions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ class TrialDetail:
     checks: Sequence[CheckLine]
     timeline: Timeline | None
     """None: the trial has no logs."""
-    passages: Sequence[Passage]
+    parts: Sequence[Part]
     """What it changed, what it printed, what plugins found."""
 
 
@@ -50,7 +48,7 @@ def read_detail(trial: StoredTrial) -> TrialDetail:
         facts=make_facts(_facts(trial)),
         checks=[_check(check) for check in _failed_first(trial.row)],
         timeline=read_timeline(folder) if folder else None,
-        passages=[*_extensions(trial.row), *(_files(folder) if folder else ())],
+        parts=[*(_files(folder) if folder else ()), *find_parts(trial.row.extensions if trial.row else {})],
     )
 
 
@@ -68,17 +66,6 @@ def _facts(trial: StoredTrial) -> Iterator[tuple[str, str | None]]:
     yield "at", f"{row.completed_at[:19].replace('T', ' ')} UTC"
     times = (f"{name} {numbers.duration(ms)}" for name, ms in row.timing.segments.items() if ms >= 1)
     yield "times", ", ".join(times)
-    metrics = row.extensions.get("metrics")
-    for name, metric in metrics.items() if isinstance(metrics, dict) else ():
-        yield str(name), _metric(metric)
-
-
-def _metric(metric: Any) -> str:
-    if not isinstance(metric, dict):
-        return as_text(metric)
-    value = metric.get("value")
-    told = f"{value:,.4g}" if isinstance(value, int | float) and not isinstance(value, bool) else as_text(value)
-    return f"{told} {metric.get('unit') or ''}".rstrip()
 
 
 def _failed_first(row: ProfileRow | None) -> Sequence[ScorerCheckResult]:
@@ -95,26 +82,16 @@ def _check(check: ScorerCheckResult) -> CheckLine:
     )
 
 
-def _extensions(row: ProfileRow | None) -> Iterator[Passage]:
-    """What plugins found, each by itself, and the rest of the row together."""
-    rest = {name: value for name, value in row.extensions.items() if value not in (None, {}, [])} if row else {}
-    rest.pop("metrics", None)
-    for name in _FINDINGS:
-        if name in rest:
-            yield make_passage(name, as_text(rest.pop(name)))
-    if rest:
-        yield make_passage("more of its row", as_text(rest))
-
-
-def _files(folder: Path) -> Iterator[Passage]:
+def _files(folder: Path) -> Iterator[Part]:
     files: Sequence[tuple[str, str, Form]] = (
-        ("changes in the workspace", DIFF, "diff"),
-        ("stderr of the agent", STDERR_LOG, "code"),
+        ("Changes in the workspace", DIFF, "diff"),
+        ("What the agent wrote to stderr", STDERR_LOG, "code"),
     )
     for label, name, form in files:
         path = folder / name
         if path.is_file() and path.stat().st_size:
-            yield read_passage(label, path, form)
+            size = numbers.size(path.stat().st_size)
+            yield Part(label=label, note=size, passages=(read_passage("", path, form),))
 
 
 def read_passage(label: str, path: Path, form: Form) -> Passage:

@@ -50,6 +50,8 @@ class Document:
 
     title: str
     subtitle: str
+    compared: bool
+    """It is of two runs."""
     version: str
     runs: Sequence[RunHead]
     notes: Sequence[str]
@@ -70,16 +72,18 @@ def make_document(figures: Profile | Comparison, runs: Sequence[StoredRun]) -> t
     """Make the content of a run's page, or of a comparison's, and say which trials' details it wants."""
     sides = {"base": figures.base, "head": figures.head} if isinstance(figures, Comparison) else {"": figures}
     cells = [cell for side, profile in sides.items() for cell in make_cells(profile, side)]
+    compared = isinstance(figures, Comparison)
     lines, wanted = _list_all(sides, runs)
     profiles = list(sides.values())
     versus = figures.cells if isinstance(figures, Comparison) else figures.comparisons
     document = Document(
         title=_title(figures),
+        compared=compared,
         subtitle=" against ".join(", ".join(map(one_line, profile.runs)) for profile in reversed(profiles)),
         version=__version__,
         runs=[RunHead(id=one_line(run.id), argument=run_argument(run.folder), side=_side(sides, run)) for run in runs],
         notes=list(dict.fromkeys(note for source in (*profiles, figures) for note in source.notes)),
-        totals=make_facts(_totals(profiles)),
+        totals=make_facts(total for side, profile in sides.items() for total in _totals(profile, side)),
         cells=cells,
         level=f"{profiles[0].level:.0%}",
         plots=list(make_plots(cells)),
@@ -96,8 +100,10 @@ def _title(figures: Profile | Comparison) -> str:
     agents = [
         list(dict.fromkeys(one_line(cell.name.agent) for cell in profile.cells)) for profile in reversed(profiles)
     ]
-    names = [", ".join(some) for some in agents]
-    return " against ".join(dict.fromkeys(names)) if any(names) else "No trials"
+    names = list(dict.fromkeys(", ".join(some) for some in agents))
+    if not any(names):
+        return "No trials"
+    return " against ".join(names) if len(names) == len(profiles) else f"{names[0]}, head against base"
 
 
 def _side(sides: Mapping[str, Profile], run: StoredRun) -> str:
@@ -126,21 +132,26 @@ def _places(sides: Mapping[str, Profile]) -> dict[str, dict[CellName, int]]:
     return places
 
 
-def _totals(profiles: Sequence[Profile]) -> Iterator[tuple[str, str]]:
-    totals = [cell.totals for profile in profiles for cell in profile.cells]
-    scored = sum(profile.scored for profile in profiles)
-    yield "passed", f"{sum(profile.passed for profile in profiles):,} of {scored:,}"
-    yield "unscored", f"{sum(profile.unscored for profile in profiles):,}"
+def _totals(profile: Profile, side: str) -> Iterator[tuple[str, str]]:
+    """What a run used up and came to, in words; of a side of a comparison, the most important of it."""
+    totals = [cell.totals for cell in profile.cells]
+    of = f"{side}: " if side else ""
+    yield f"{of}passed", f"{profile.passed:,} of {profile.scored:,}"
+    yield f"{of}unscored", f"{profile.unscored:,}"
     metered = [one.tokens for one in totals if one.tokens]
     used = sum(metered, TokenBreakdown()) if metered else None
-    yield "tokens in", numbers.prompt_tokens(used)
-    yield "tokens out", numbers.count(used and used.output)
+    if not side:
+        yield "tokens in", numbers.prompt_tokens(used)
+        yield "tokens out", numbers.count(used and used.output)
     costs = [one.cost_usd for one in totals if one.cost_usd is not None]
-    bought = any(not cell.played for profile in profiles for cell in profile.cells)
-    unknown = sum(one.cost_unknown for one in totals)
-    said = numbers.cost(sum(costs) if costs else None, bought=bought)
-    yield "cost", f"{said} (unknown for {unknown})" if costs and unknown else said
-    yield "agent time", numbers.duration(sum(one.wall_ms for one in totals))
+    bought = any(not cell.played for cell in profile.cells)
+    unknown = sum(one.cost_unknown for one in totals) if costs else 0
+    yield (
+        f"{of}cost{f' ({unknown} unknown)' * bool(unknown)}",
+        numbers.cost(sum(costs) if costs else None, bought=bought),
+    )
+    if not side:
+        yield "agent time", numbers.duration(sum(one.wall_ms for one in totals))
 
 
 def _scenarios(profiles: Sequence[Profile]) -> Iterator[ScenarioLine]:

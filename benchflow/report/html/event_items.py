@@ -103,11 +103,9 @@ def _item(event: Event) -> Iterator[Item]:
             yield _moment(event, "usage", "Usage, as the agent says", used)
         case "limit":
             yield _limit(event)
-        case "error":
+        case "error" if not data.get("exchange"):  # a failed model request has an item of its own
             message = str(data.get("message", ""))
-            facts = make_facts([("exchange", data.get("exchange")), ("role", data.get("role"))])
-            passages = (make_passage("", message),)
-            yield _moment(event, "error", "Error", message, state="bad", facts=facts, passages=passages)
+            yield _moment(event, "error", "Error", message, state="bad", passages=(make_passage("", message),))
         case "notice" | "unknown":
             yield _notice(event)
 

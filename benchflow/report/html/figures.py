@@ -6,6 +6,7 @@ from functools import partial
 
 from benchflow.report import numbers
 from benchflow.report.html.axis import Tick, make_ticks
+from benchflow.report.html.findings import write_number
 from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.profile import CellFigures, Estimate, Profile
 from benchflow.report.profile.metrics import METRICS, Metric, Unit
@@ -118,7 +119,7 @@ def make_cells(profile: Profile, side: str = "") -> Iterator[Cell]:
                     ("flaky", ", ".join(cell.flaky)),
                     *_pass_k(cell),
                     *(
-                        (f"{one.name} ({one.unit})", f"{one.median.value:,.4g}")
+                        (f"{one.name} ({one.unit})", write_number(one.median.value))
                         for one in cell.metrics
                         if one.median.value is not None
                     ),

@@ -1,6 +1,6 @@
 // Scenarios down, cells across: a mark for each trial, which leads to it; where they are many, their count.
 
-const MOST_MARKS = 12;
+const MOST_MARKS = 24; // in a line
 
 function matrixTable() {
   const marks = new Map();
@@ -22,7 +22,7 @@ function matrixTable() {
 }
 
 function matrixCell(count, trials, cell, scenario) {
-  if (trials.length && trials.length <= MOST_MARKS) return h("div", { class: "marks" }, trials.map(trialMark));
+  if (trials.length && trials.length * page.cells.length <= MOST_MARKS) return h("div", { class: "marks" }, trials.map(trialMark));
   const scored = count.trials - count.unscored;
   const link = { class: "count", href: hashOf({ cell, scenario }), "aria-label": `${scenario}: ${count.passed} of ${scored} passed, ${count.unscored} unscored` };
   return h(

@@ -10,7 +10,7 @@ async function trialView(trial) {
   view.append(...checkList(detail.checks, trial.command));
   const timeline = detail.timeline ? timelineView(detail.timeline, trial) : null;
   view.append(timeline ? timeline.element : h("p", { class: "nothing" }, "This trial has no logs."));
-  for (const passage of detail.passages) view.append(h("details", { class: "part" }, h("summary", null, passage.label), passageView({ ...passage, label: "" }, trial.command, "")));
+  view.append(...detail.parts.map((part) => partView(part, trial.command)));
   view.append(h("p", { class: "hint" }, "On a terminal: ", h("code", null, trial.command)));
   return { element: view, reach: timeline?.reach ?? (() => {}) };
 }
@@ -28,6 +28,13 @@ function trialHead(trial, detail) {
     h("dl", { class: "tiles" }, figures.filter(([, value]) => value).map(([label, value]) => h("div", null, h("dt", null, label), h("dd", null, value)))),
     detail?.facts.length ? figureList(detail.facts) : null,
   );
+}
+
+function partView(part, command) {
+  const body = () => [part.facts.length ? figureList(part.facts) : null, part.passages.map((passage) => passageView(passage, command, ""))];
+  const details = h("details", { class: "part" }, h("summary", null, part.label, h("small", null, part.note)));
+  details.addEventListener("toggle", () => details.append(...body().flat().filter(Boolean)), { once: true });
+  return details;
 }
 
 function step(trial, by, label) {
