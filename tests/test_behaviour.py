@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trials import Asked, TryLogs
-from worked import Did, Took, edit, read, run, session
+from worked import TURNS, Did, Took, edit, read, run, session
 
 from benchflow.behaviour.calls import read_calls
 from benchflow.behaviour.failures import classify
@@ -273,27 +273,6 @@ def test_without_exchanges_nobody_knows_the_models_time(tmp_path: Path) -> None:
     assert share_time(trace, read_calls(trace)) == TimeShares(
         prompts_ms=150.0, model_ms=None, held_ms=None, tools_ms=30.0, agent_ms=None
     )
-
-
-CALLS = st.sampled_from(
-    [
-        *(make(path) for make in (read, edit) for path in ("a", "b")),
-        *(run(command, status=status) for command in ("make", "cat a") for status in ("completed", "failed")),
-        read("a", status="failed", output="No such file"),
-        run("sleep 9", took_ms=None),
-        run("sleep 1", took_ms=150),
-    ]
-)
-TURNS = st.lists(
-    st.builds(
-        Took,
-        calls=st.lists(CALLS, max_size=3),
-        text=st.sampled_from(["", "I am not sure why that is so; let me look again.", "ok"]),
-        thought=st.sampled_from(["", "Wait, that is strange."]),
-        plan=st.sampled_from([None, ["completed", "pending"]]),
-    ),
-    max_size=6,
-)
 
 
 @settings(max_examples=40, deadline=None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
 from trials import TOKENS, Asked, TryLogs
 
 import benchflow
@@ -55,6 +56,28 @@ def edit(path: str, **changes: Any) -> Did:
 def run(command: str, **changes: Any) -> Did:
     """A command line is run."""
     return Did(given={"command": command}, **changes)
+
+
+CALLS = st.sampled_from(
+    [
+        *(make(path) for make in (read, edit) for path in ("a", "b")),
+        *(run(command, status=status) for command in ("make", "cat a") for status in ("completed", "failed")),
+        read("a", status="failed", output="No such file"),
+        run("sleep 9", took_ms=None),
+        run("sleep 1", took_ms=150),
+    ]
+)
+TURNS = st.lists(
+    st.builds(
+        Took,
+        calls=st.lists(CALLS, max_size=3),
+        text=st.sampled_from(["", "I am not sure why that is so; let me look again.", "ok"]),
+        thought=st.sampled_from(["", "Wait, that is strange."]),
+        plan=st.sampled_from([None, ["completed", "pending"]]),
+    ),
+    max_size=6,
+)
+"""Sessions of all sorts."""
 
 
 def session(folder: Path, *turns: Took, captured: bool = True) -> SessionTrace:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import orjson
-
 from benchflow.analyzers.excerpts import counted, excerpt
 from benchflow.behaviour.calls import Call, call_source, read_calls
 from benchflow.behaviour.repeats import redundant, retried
@@ -81,9 +79,7 @@ def _redundant(calls: Iterable[Call]) -> TableFinding:
 
 
 def _input(call: Call) -> str:
-    given = call.given
-    text = call.command or call.path or (given if isinstance(given, str) else orjson.dumps(given, default=str).decode())
-    return excerpt(text, _INPUT_LENGTH)
+    return excerpt(call.command or call.path or str(call.given), _INPUT_LENGTH)
 
 
 def _cut(tools: Sequence[str]) -> list[str]:

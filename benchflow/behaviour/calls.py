@@ -76,7 +76,7 @@ class Call:
             return None
         try:
             return orjson.dumps([self.record.name, self.given], option=orjson.OPT_SORT_KEYS)
-        except TypeError:  # a number too large for JSON's usual readers, from a model that wrote it
+        except TypeError:  # no plain JSON: another provider's trace may hold anything
             return repr((self.record.name, self.given)).encode("utf-8", "replace")
 
     @cached_property
