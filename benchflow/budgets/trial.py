@@ -238,7 +238,7 @@ class TrialBudgets:
             if IDLE in self._budgets and self._budgets[IDLE].warns(self._used(IDLE)):
                 await self._steer()
             return
-        if self.counts.open_calls and TURNS in self._budgets and self._budgets[TURNS].spent(self._used(TURNS)):
+        if TURNS in self._budgets and self.counts.shown_calls > self._budgets[TURNS].allowed:
             self.end(TURNS)
         await self._steer()
 
