@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from benchflow import __version__
-from benchflow.cli import agents, doctor, export, gateway, gc, parity, register, run, runs, scenarios, shell, show
+from benchflow.cli import (
+    agents,
+    doctor,
+    export,
+    gateway,
+    gc,
+    parity,
+    register,
+    run,
+    runs,
+    scenarios,
+    score,
+    shell,
+    show,
+)
 from benchflow.errors import InputError
 
 app = typer.Typer(
@@ -23,6 +37,7 @@ app.command("register")(register.command)
 app.command("parity")(parity.command)
 app.command("show")(show.command)
 app.command("runs")(runs.command)
+app.command("score")(score.command)
 app.command("export")(export.command)
 app.add_typer(agents.app, name="agents")
 app.add_typer(scenarios.app, name="scenarios")

@@ -1,15 +1,17 @@
 """Which scorer judges a run's trials: from what the user said to one that is open. Knows no run."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from benchflow.clock import Clock
 from benchflow.contracts import JudgeProvider, Scorer
 from benchflow.errors import InputError
 from benchflow.gateway.upstreams.opening import OpenedUpstream
 from benchflow.judging.choice import JudgeChoice, ScorerChoice
+from benchflow.plugins import load
 from benchflow.redact import Redactor
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario
@@ -22,21 +24,6 @@ if TYPE_CHECKING:
     from benchflow.judging.sitting import Judges
 
 BUILT_IN = ("checks", "rubric", "composite")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plugins:
-    """Finds what is not built in, by name or `module:attribute`. Raises InputError."""
-
-    scorer: Callable[[str], Scorer]
-    judge: Callable[[str], JudgeProvider]
-
-
-def _unknown(name: str) -> NoReturn:
-    raise InputError(f"--scorer {name}: not known; it is one of {', '.join(BUILT_IN)}")
-
-
-NONE = Plugins(scorer=_unknown, judge=_unknown)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +48,11 @@ class Scoring:
         if isinstance(self.judge, OpenedUpstream):
             return f"{self.judge.model} ({self.judge.label})"
         return self.judge.id if self.judge else None
+
+    @property
+    def needs_workspace(self) -> bool:
+        """Whether it looks at the workspace itself. A judge is shown no more than its diff."""
+        return self.own is not None or self.name != "rubric"
 
     @asynccontextmanager
     async def open(
@@ -101,13 +93,19 @@ async def _open_judges(
 
 
 def choose_scoring(
-    choice: ScorerChoice, scenarios: Iterable[Scenario], environ: Mapping[str, str], plugins: Plugins = NONE
+    choice: ScorerChoice,
+    scenarios: Iterable[Scenario],
+    environ: Mapping[str, str],
+    plugged: Mapping[str, Scorer] = MappingProxyType({}),
 ) -> Scoring:
-    """Find the scorer, and the judge if it needs one. Raises InputError for what is missing, unknown or of no use."""
+    """Find the scorer, and the judge if it needs one. Raises InputError for what is missing, unknown or of no use.
+
+    `plugged` has a scorer that is there already, by its name; it is taken unless another one is asked for.
+    """
     ruled = [scenario.id for scenario in scenarios if scenario.rubric]
-    name = choice.scorer or ("composite" if ruled else "checks")
+    name = choice.scorer or next(iter(plugged), "composite" if ruled else "checks")
     if name not in BUILT_IN:
-        own = plugins.scorer(name)
+        own = plugged[name] if name in plugged else load("scorer", name)
         return Scoring(name=own.id, own=own)
     needs = name == "rubric" or (name == "composite" and bool(ruled))
     if not needs:
@@ -124,12 +122,12 @@ def choose_scoring(
             f"{reason}, and there is no judge; name one with --judge-model, as in openai/gpt-4.1, or --judge-upstream"
             f"{without}"
         )
-    return Scoring(name=name, judge=_judge(choice.judge, environ, plugins), repeats=choice.judge.repeats)
+    return Scoring(name=name, judge=_judge(choice.judge, environ), repeats=choice.judge.repeats)
 
 
-def _judge(choice: JudgeChoice, environ: Mapping[str, str], plugins: Plugins) -> OpenedUpstream | JudgeProvider:
+def _judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstream | JudgeProvider:
     if choice.provider:
-        return plugins.judge(choice.provider)
+        return load("judge", choice.provider)
     from benchflow.judging.opening import open_judge
 
     return open_judge(choice, environ)
