@@ -12,7 +12,7 @@ from stored import make_row, try_folder, write_run
 from trials import TryLogs, two_turns
 
 from benchflow.contracts import TokenBreakdown
-from benchflow.report import numbers
+from benchflow.report import figures_text, numbers
 from benchflow.report.html.passages import make_passage, shorten
 from benchflow.report.html.timeline import fit, read_timeline
 from benchflow.report.profile.making import make_profile
@@ -149,11 +149,11 @@ def test_figures_are_those_of_the_profile_to_the_digit(tmp_path: Path) -> None:
 
     [cell], [shown] = profile.cells, document["cells"]
     assert shown["passed"] == "1 of 2"
-    assert shown["unscored"] == "1 unscored (upstream 1)"
+    assert shown["unscored"] == "1 unscored"
     figure = shown["figures"]["success"]
     assert (figure["value"], figure["low"], figure["high"]) == (cell.success.value, cell.success.low, cell.success.high)
-    assert figure["text"] == numbers.score(cell.success.value)
-    assert figure["range"] == f"[{numbers.score(cell.success.low)}, {numbers.score(cell.success.high)}]"
+    assert figure["text"] == figures_text.value("success", cell.success.value) == "50%"
+    assert figure["range"] == figures_text.interval("success", cell.success.low, cell.success.high)
     assert shown["figures"]["wall_ms"]["text"] == numbers.duration(cell.wall_ms.value)
     assert shown["bounds"] == [cell.success_bounds.as_zero, cell.success_bounds.as_one]
     assert document["notes"] == list(profile.notes)
@@ -208,8 +208,8 @@ def test_two_runs_with_the_same_trials_are_told_apart(tmp_path: Path) -> None:
     assert f"{base.name}/{FAILED}" in read_details(path)
     [versus] = document["versus"]
     assert [(line["metric"], line["difference"]["text"]) for line in versus["lines"]][:2] == [
-        ("success", "+0.00"),
-        ("score", "+0.00"),
+        ("success", "0 pp"),
+        ("score", "0.00"),
     ]
 
 

@@ -12,7 +12,10 @@ from benchflow.report.html.figures import Cell, Plot, make_cells, make_plots
 from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.html.packing import Wanted
 from benchflow.report.html.trials import MOST_LISTED, TrialLine, list_trials
+from benchflow.report.layout import Part
 from benchflow.report.profile import CellName, Comparison, Profile
+from benchflow.report.profile.matching import name_text
+from benchflow.report.profile_layout import further_parts
 from benchflow.report.text import one_line
 from benchflow.store import StoredRun
 
@@ -59,6 +62,8 @@ class Document:
     cells: Sequence[Cell]
     level: str
     plots: Sequence[Plot]
+    further: Sequence[Part]
+    """Tables with what only some runs have: repetitions, budgets, what collectors measured."""
     versus: Sequence[Versus]
     scenarios: Sequence[ScenarioLine]
     trials: Sequence[TrialLine]
@@ -82,11 +87,12 @@ def make_document(figures: Profile | Comparison, runs: Sequence[StoredRun]) -> t
         subtitle=" against ".join(", ".join(map(one_line, profile.runs)) for profile in reversed(profiles)),
         version=__version__,
         runs=[RunHead(id=one_line(run.id), argument=run_argument(run.folder), side=_side(sides, run)) for run in runs],
-        notes=list(dict.fromkeys(note for source in (*profiles, figures) for note in source.notes)),
+        notes=list(_notes(figures)),
         totals=make_facts(total for side, profile in sides.items() for total in _totals(profile, side)),
         cells=cells,
         level=f"{profiles[0].level:.0%}",
         plots=list(make_plots(cells)),
+        further=[part for profile in profiles for part in further_parts(profile.cells)],
         versus=[make_versus(comparison) for comparison in versus],
         scenarios=list(_scenarios(profiles)),
         trials=lines[:MOST_LISTED],
@@ -104,6 +110,15 @@ def _title(figures: Profile | Comparison) -> str:
     if not any(names):
         return "No trials"
     return " against ".join(names) if len(names) == len(profiles) else f"{names[0]}, head against base"
+
+
+def _notes(figures: Profile | Comparison) -> Iterator[str]:
+    if isinstance(figures, Comparison):
+        for side, profile in (("Base", figures.base), ("Head", figures.head)):
+            yield from (f"{side}: {note}" for note in profile.notes)
+        for side, names in (("base", figures.only_base), ("head", figures.only_head)):
+            yield from (f"Only in {side}: {name_text(name)}" for name in names)
+    yield from figures.notes
 
 
 def _side(sides: Mapping[str, Profile], run: StoredRun) -> str:

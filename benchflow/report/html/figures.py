@@ -1,26 +1,16 @@
 """The figures of a profile as the page draws them: each as text, written as everywhere else, and as a number. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from benchflow.report import numbers
+from benchflow.report import figures_text as text
 from benchflow.report.html.axis import Tick, make_ticks
-from benchflow.report.html.findings import write_number
 from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.profile import CellFigures, Estimate, Profile
-from benchflow.report.profile.metrics import METRICS, Metric, Unit
+from benchflow.report.profile.metrics import METRICS, Metric
 
 PLOTTED = ("success", "wall_ms", "tokens", "cost_usd")
-
-_WRITERS: Mapping[Unit, Callable[[float], str]] = {
-    "share": numbers.score,
-    "ms": numbers.duration,
-    "tokens": lambda value: numbers.count(round(value)),
-    "usd": numbers.cost,
-    "turns": lambda value: f"{value:,.4g}",
-    "calls": lambda value: f"{value:,.4g}",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +50,9 @@ class Cell:
     """What it is in full."""
     passed: str
     unscored: str
-    """How many trials are in no score, and why; empty where every trial is scored."""
+    """How many trials are in no score; empty where every trial is scored."""
+    codes: str
+    """Why they are in none."""
     figures: Mapping[str, Figure]
     """By metric."""
     bounds: tuple[float, float] | None
@@ -68,30 +60,33 @@ class Cell:
     facts: Sequence[Fact]
 
 
-def write_value(metric: Metric, value: float | None) -> str:
-    """Write a metric's value as tables do."""
-    return "-" if value is None else _WRITERS[metric.unit](value)
-
-
-def make_figure(metric: Metric, found: Estimate, *, signed: bool = False) -> Figure:
-    """Write an estimate; `signed`: it is a difference."""
-    write = _signed if signed else write_value
-    limits = found.low is not None and found.high is not None
-    unknown = f", unknown for {found.unknown}" if found.unknown else ""
+def make_figure(metric: Metric, found: Estimate) -> Figure:
+    """Write an estimate."""
     return Figure(
-        text=write(metric, found.value),
-        range=f"[{write(metric, found.low)}, {write(metric, found.high)}]" if limits else "",
-        note=f"n = {found.n}{unknown}{f', {found.method}' if found.method else ''}" if found.n else "",
+        text=text.value(metric.name, found.value),
+        range="" if found.low is None else text.interval(metric.name, found.low, found.high),
+        note=_note(found),
         value=found.value,
         low=found.low,
         high=found.high,
     )
 
 
-def _signed(metric: Metric, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{'-' if value < 0 else '+'}{write_value(metric, abs(value))}"
+def make_difference(metric: Metric, found: Estimate) -> Figure:
+    """Write a difference, with its sign."""
+    return Figure(
+        text=text.difference(metric.name, found.value),
+        range="" if found.low is None else text.difference_interval(metric.name, found),
+        note=_note(found),
+        value=found.value,
+        low=found.low,
+        high=found.high,
+    )
+
+
+def _note(found: Estimate) -> str:
+    unknown = f", unknown for {found.unknown}" if found.unknown else ""
+    return f"n = {found.n}{unknown}{f', {found.method}' if found.method else ''}" if found.n else ""
 
 
 def make_cells(profile: Profile, side: str = "") -> Iterator[Cell]:
@@ -105,7 +100,8 @@ def make_cells(profile: Profile, side: str = "") -> Iterator[Cell]:
             side=side,
             about=" · ".join(_about(cell)),
             passed=f"{cell.passed} of {cell.scored}",
-            unscored=_unscored(cell),
+            unscored=f"{cell.unscored:,} unscored" if cell.unscored else "",
+            codes=", ".join(f"{code} {count}" for code, count in cell.unscored_by_code.items()),
             figures={metric.name: make_figure(metric, getattr(cell, metric.name)) for metric in METRICS},
             bounds=(least, most) if cell.unscored and least is not None and most is not None else None,
             facts=make_facts(
@@ -117,12 +113,6 @@ def make_cells(profile: Profile, side: str = "") -> Iterator[Cell]:
                     ("mode", name.mode),
                     ("isolation", name.isolation),
                     ("flaky", ", ".join(cell.flaky)),
-                    *_pass_k(cell),
-                    *(
-                        (f"{one.name} ({one.unit})", write_number(one.median.value))
-                        for one in cell.metrics
-                        if one.median.value is not None
-                    ),
                 ]
             ),
         )
@@ -136,20 +126,6 @@ def _about(cell: CellFigures) -> Iterator[str]:
     yield name.isolation
 
 
-def _pass_k(cell: CellFigures) -> Iterator[tuple[str, str]]:
-    for one in cell.pass_k:
-        if one.k > 1:
-            yield f"pass@{one.k}", numbers.score(one.at_least_one.value)
-            yield f"pass^{one.k}", numbers.score(one.all_of_them.value)
-
-
-def _unscored(cell: CellFigures) -> str:
-    if not cell.unscored:
-        return ""
-    codes = ", ".join(f"{code} {count}" for code, count in cell.unscored_by_code.items())
-    return f"{cell.unscored} unscored ({codes})"
-
-
 def make_plots(cells: Sequence[Cell]) -> Iterator[Plot]:
     """Yield an axis for each plotted metric of which anything is known."""
     for metric in METRICS:
@@ -157,7 +133,7 @@ def make_plots(cells: Sequence[Cell]) -> Iterator[Plot]:
         known = [value for figure in figures for value in (figure.value, figure.high) if value is not None]
         if not known:
             continue
-        ticks = make_ticks(1 if metric.unit == "share" else max(known), partial(write_value, metric))
+        ticks = make_ticks(1 if metric.unit == "share" else max(known), partial(text.value, metric.name))
         yield Plot(
             metric=metric.name,
             title=metric.title.capitalize(),

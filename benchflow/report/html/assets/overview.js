@@ -29,8 +29,25 @@ function cellSection() {
     heading(2, "cells", page.cells.length > 1 ? "Cells" : "Figures", h("small", null, `over scored trials; intervals at ${page.level}`)),
     h("div", { class: "panels" }, page.plots.map(plotPanel)),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-labelledby": "cells" }, cellTable()),
-    page.cells.map((cell) => h("details", { class: "part" }, h("summary", null, `${cell.label}: what it is`), figureList(cell.facts))),
+    page.further.length ? h("details", { class: "part" }, h("summary", null, "More figures"), page.further.map(layoutPart)) : null,
+    h("details", { class: "part" }, h("summary", null, page.cells.length > 1 ? "What the cells are" : "What was run"), page.cells.map((cell) => [h("h4", null, cell.label), figureList(cell.facts)])),
   ];
+}
+
+// What a terminal shows too: a paragraph, or a table whose cells may have a second line.
+function layoutPart(part) {
+  if (!part.columns) return textPart(part);
+  const cell = (text, tag, scope) => {
+    const [first, ...rest] = text.split("\n");
+    return h(tag, { scope }, tag === "td" ? h("b", null, first) : first, rest.map((line) => h("small", null, line)));
+  };
+  const rows = part.rows.map((row) => h("tr", null, row.map((text, place) => cell(text, place ? "td" : "th", place ? null : "row"))));
+  const head = h("tr", null, part.columns.map((column) => cell(column.title, "th", "col")));
+  return h("div", { class: "wide" }, h("table", null, h("thead", null, head), h("tbody", null, rows)));
+}
+
+function textPart(part) {
+  return h("p", { class: `said tone-${part.tone}` }, part.text);
 }
 
 function cellTable() {
@@ -40,7 +57,7 @@ function cellTable() {
       "tr",
       { class: cell.side },
       h("th", { scope: "row", title: cell.about }, cell.label),
-      h("td", null, h("b", null, cell.passed), cell.unscored ? h("small", { class: "odd" }, cell.unscored) : null),
+      h("td", null, h("b", null, cell.passed), cell.unscored ? h("small", { class: "odd" }, `${cell.unscored} (${cell.codes})`) : null),
       metrics.map(([name]) => {
         const figure = cell.figures[name];
         return h("td", { title: figure.note }, h("b", null, figure.text), h("small", null, figure.range));
@@ -60,14 +77,16 @@ function versusSection(versus, index) {
       h("td", null, line.head),
       h("td", { title: line.difference.note }, h("b", null, line.difference.text), h("small", null, line.difference.range)),
       h("td", { class: "drawn" }, differencePlot(line)),
-      h("td", null, h("span", { class: `verdict ${verdictClass(line.verdict)}` }, line.verdict), line.note ? h("small", null, line.note) : null),
+      h("td", null, line.change),
+      h("td", null, h("span", { class: `verdict ${verdictClass(line.verdict)}` }, line.verdict), h("small", null, line.effect)),
       h("td", null, line.p),
     );
-  const names = ["", versus.base, versus.head, "difference", "", "verdict", "p"];
+  const names = ["", versus.base, versus.head, "difference", "", "change", "verdict", "p"];
   const id = `versus-${index}`;
   return [
-    heading(2, id, `${versus.head} against ${versus.base}`),
-    h("p", { class: "about" }, versus.note),
+    heading(2, id, versus.title),
+    versus.before.map(textPart),
     h("div", { class: "wide", tabindex: 0, role: "region", "aria-labelledby": id }, h("table", { class: "versus" }, h("thead", null, h("tr", null, names.map((name) => h("th", { scope: "col" }, name)))), h("tbody", null, versus.lines.map(row)))),
+    versus.after.map(textPart),
   ];
 }
