@@ -138,8 +138,9 @@ def _wire(
         return WireVerdict(word="undecided", check=None, reason=missing)
     if not any(each.requests for each in (*base, *head)):
         return WireVerdict(word="undecided", check=None, reason=NO_CALL)
-    first, *others = [Laid(each, without) for each in base]
-    noise = join(measure_noise(first, each) for each in others)
+    first, *others = [Laid(each) for each in base]
+    noise = join(measure_noise(first, each) for each in others)  # by all rules: what one takes out is no noise
+    first = Laid(base[0], without) if without else first
     checks = [compare_laid(first, Laid(each, without), noise) for each in head]
     check = max(checks, key=_divergences)
     return WireVerdict(word="parity" if check.parity else "divergence", check=check)

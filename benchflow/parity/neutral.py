@@ -1,6 +1,6 @@
 """A captured request after the neutral rules, and which of the rules it takes for two of them to be equal. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -124,9 +124,8 @@ def _differences(
     found = [each for each in differences(first.value, second.value) if not _same_words(each, sides, without)]
     if base.role != head.role:
         found.append(Difference(path="role", recorded=base.role, asked=head.role))
+    found += _orders(first.value["body"], second.value["body"], "body")
     if found:
-        return found
-    if found := list(_orders(first.value["body"], second.value["body"], "body")):
         return found
     same_fields = {"null_content"}.isdisjoint({*first.fired, *second.fired})
     if same_fields and base.form != head.form:
@@ -145,16 +144,14 @@ def _same_words(difference: Difference, sides: tuple[Side, Side], without: Colle
     return neutralize(one, sides[1], without).value == neutralize(two, sides[0], without).value
 
 
-def _orders(base: Any, head: Any, path: str) -> list[Difference]:
-    """Find where equal objects have their keys in another order."""
-    if isinstance(base, dict):
-        if list(base) != list(head):
-            return [Difference(path=f"{path} (order of keys)", recorded=list(base), asked=list(head))]
-        return [found for key in base for found in _orders(base[key], head[key], f"{path}.{key}")]
-    if isinstance(base, list):
-        return [
-            found
-            for place, (one, other) in enumerate(zip(base, head, strict=True))
-            for found in _orders(one, other, f"{path}[{place}]")
-        ]
-    return []
+def _orders(base: Any, head: Any, path: str) -> Iterator[Difference]:
+    """Find where two objects have the keys that both have in another order."""
+    if isinstance(base, dict) and isinstance(head, dict):
+        mine, theirs = [key for key in base if key in head], [key for key in head if key in base]
+        if mine != theirs:
+            yield Difference(path=f"{path} (order of keys)", recorded=mine, asked=theirs)
+        for key in mine:
+            yield from _orders(base[key], head[key], f"{path}.{key}")
+    elif isinstance(base, list) and isinstance(head, list) and len(base) == len(head):
+        for place, (one, other) in enumerate(zip(base, head, strict=True)):
+            yield from _orders(one, other, f"{path}[{place}]")

@@ -1,0 +1,152 @@
+"""`benchflow parity` as a user meets it: the bundled agent in both sandboxes, and agents that know where they are."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Shell, open_shell
+from sandboxes import BOTH
+
+AGENT = Path(__file__).with_name("parity_agent.py")
+MANIFEST = """\
+contract_version = "1.1"
+name = "planted"
+version = "1.0.0"
+api_protocol = "openai-completions"
+install_cmd = "true"
+launch_cmd = 'exec "$BENCHFLOW_PYTHON" "$BENCHFLOW_AGENT_DIR/agent.py"'
+[env_mapping]
+BENCHFLOW_PROVIDER_BASE_URL = "OPENAI_BASE_URL"
+BENCHFLOW_PROVIDER_API_KEY = "OPENAI_API_KEY"
+BENCHFLOW_PROVIDER_MODEL = "OPENAI_MODEL"
+[env]
+PLANT = "{plant}"
+"""
+
+
+def plant(folder: Path, what: str) -> Shell:
+    """Make a shell with an agent in which this is planted."""
+    shell = open_shell(folder)
+    shell.write("planted/manifest.toml", MANIFEST.replace("{plant}", what))
+    shell.write("planted/agent.py", AGENT.read_text())
+    return shell
+
+
+def compare(shell: Shell, *words: str, agent: str = "./planted", exit_code: int) -> dict[str, Any]:
+    """Compare on the tiny scenario; return what is said of it."""
+    ended = shell.run("parity", agent, "./tiny", "--sandbox", "process", "--json", *words)
+    assert ended.returncode == exit_code, ended.stderr + ended.stdout
+    return json.loads(ended.stdout)["scenarios"][0]
+
+
+@pytest.mark.parametrize("sandbox", BOTH)
+def test_bundled_agent_is_the_same_inside(tmp_path: Path, sandbox: str) -> None:
+    shell = open_shell(tmp_path)
+
+    ended = shell.run("parity", "mini", "./tiny", "--sandbox", sandbox, "--html", "page.html")
+
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert "verdict: parity" in ended.stdout
+    assert "forwarded unchanged: 2 of 2" in ended.stdout
+    assert "main 1: neutral (paths 1)" in ended.stdout
+    assert f"inside ({sandbox})" in ended.stdout
+    assert re.search(r"took \d+\.\d s; the agent itself \d+\.\d s in 2 runs alone and \d+\.\d s in 1", ended.stdout)
+    page = (tmp_path / "page.html").read_text()
+    assert "Content-Security-Policy" in page
+    assert list((tmp_path / "home" / "scratch").iterdir()) == []
+
+
+def test_sampling_parameter_that_differs_inside_is_shown_with_both_values(tmp_path: Path) -> None:
+    shell = plant(tmp_path, "sampling")
+
+    found = compare(shell, "--html", "page.html", exit_code=1)
+
+    assert (found["wire"]["verdict"], found["outcome"]["verdict"]) == ("divergence", "parity")
+    assert found["wire"]["requests"][0]["differences"] == [{"path": "body.temperature", "alone": 0.2, "inside": 0.5}]
+    assert "<del>2</del>" in (tmp_path / "page.html").read_text()
+
+
+def test_request_that_is_only_sent_inside_is_extra(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "extra"), exit_code=1)
+
+    assert [request["verdict"] for request in found["wire"]["requests"]] == ["neutral", "extra"]
+
+
+def test_file_that_is_only_written_inside_is_an_outcome(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "file"), exit_code=1)
+
+    assert (found["wire"]["verdict"], found["outcome"]["verdict"]) == ("parity", "divergence")
+    files = next(each for each in found["outcome"]["aspects"] if each["aspect"] == "files")
+    assert files["differences"] == [{"path": "files.more.txt", "inside": "more\n"}]
+
+
+def test_what_an_agent_draws_by_lot_is_listed_as_its_own_noise(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "noise"), exit_code=0)
+
+    request = found["wire"]["requests"][0]
+    assert (request["verdict"], request["differences"]) == ("noise", [])
+    assert [each["path"] for each in request["noise"]] == ["body.seed"]
+
+
+def test_agent_that_does_not_start_is_undecided_and_says_why(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "dies"), exit_code=3)
+
+    assert found["verdict"] == "undecided"
+    assert "no such luck" in found["wire"]["reason"]
+
+
+def test_scores_of_several_runs_are_tested_for_equivalence(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "none"), "--repeat", "2", exit_code=0)
+
+    score = next(each for each in found["outcome"]["aspects"] if each["aspect"] == "score")
+    assert (found["runs_alone"], found["runs_inside"]) == (2, 2)
+    assert score["said"].startswith("equivalent: mean difference +0.000")
+
+
+def test_rule_that_is_left_out_is_missed(tmp_path: Path) -> None:
+    found = compare(plant(tmp_path, "none"), "--without", "paths", exit_code=1)
+
+    assert [each["path"] for each in found["wire"]["requests"][0]["differences"]] == ["body.messages[0].content"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mini", "--without", "path"], "paths"),
+        (["nobody"], "nobody"),
+        (["mini", "no-such-scenario"], "no-such-scenario"),
+        (["mini", "--margin", "2"], "--margin"),
+        (["mini", "--html", "nowhere/page.html"], "--html nowhere/page.html"),
+    ],
+)
+def test_what_the_user_can_correct_is_exit_code_2(tmp_path: Path, words: list[str], said: str) -> None:
+    ended = open_shell(tmp_path).run("parity", *words)
+
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_nothing_of_the_agent_alone_stays_alive(tmp_path: Path) -> None:
+    shell = plant(tmp_path, "none")
+    code = AGENT.read_text().replace("import json\n", "import json\nimport subprocess\n", 1)
+    stray = 'subprocess.Popen(["sleep", "600"], start_new_session=True)'
+    shell.write("planted/agent.py", code.replace("\nmain()\n", f"\n{stray}\nmain()\n"))
+
+    compare(shell, exit_code=0)
+
+    assert not [line for line in _environments() if str(tmp_path) in line]
+
+
+def _environments() -> list[str]:
+    """Return the environment of every process that can be looked at."""
+    found: list[str] = []
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            found.append(place.read_bytes().decode(errors="replace"))
+        except OSError:
+            continue
+    return [text for text in found if f"={os.environ['PATH']}" not in text]
