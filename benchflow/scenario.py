@@ -1,6 +1,6 @@
 """A scenario: the task an agent is given, the workspace it finds, the checks of what it leaves, and a solution.
 
-Finds and reads scenarios; runs nothing.
+Finds and reads scenarios, also in git repositories; runs nothing.
 """
 
 import hashlib
@@ -95,9 +95,9 @@ def find_scenarios(
 ) -> list[Scenario]:
     """Return the scenarios that are named, each once, in order.
 
-    A name is `all` (the bundled ones), a bundled id, the path of a scenario, or of a folder of many. With `tags`, only
-    those that have one of them; `exclude` are ids. Raises InputError for what is not there, for two scenarios of one
-    id, and where nothing is left.
+    A name is `all` (the bundled ones), a bundled id, the path of a scenario, or of a folder of many, or a git URL at a
+    commit, which is fetched once. With `tags`, only those that have one of them; `exclude` are ids. Raises InputError
+    for what is not there, for two scenarios of one id, and where nothing is left.
     """
     found: dict[Path, Scenario] = {}
     for name in names:
@@ -124,7 +124,7 @@ def _sources(name: str) -> Iterator[Path]:
     if "/" not in name and (BUNDLED / name / SCENARIO_FILE).is_file():
         yield (BUNDLED / name / SCENARIO_FILE).resolve()
         return
-    path = Path(name).expanduser()
+    path = _fetched(name) if "://" in name else Path(name).expanduser()
     if path.is_file():
         yield path.resolve()
     elif path.is_dir():
@@ -135,6 +135,14 @@ def _sources(name: str) -> Iterator[Path]:
     else:
         bundled = [source.parent.name for source in _below(BUNDLED)]
         raise InputError(f"there is no scenario `{name}`, as an id or a path; {suggest(name, bundled)}")
+
+
+def _fetched(url: str) -> Path:
+    from benchflow.machine.home import Home
+    from benchflow.report.terminal import say
+    from benchflow.scenario_sources.fetch import fetch_scenarios  # only who names a URL needs it
+
+    return fetch_scenarios(url, Home.find(os.environ), say)
 
 
 def _below(folder: Path) -> list[Path]:

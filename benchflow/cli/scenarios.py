@@ -8,6 +8,8 @@ import typer
 from benchflow.cli.options import SandboxWish
 
 if TYPE_CHECKING:
+    from benchflow.authoring.commit_proof import Settled
+    from benchflow.authoring.from_commit import Draft
     from benchflow.authoring.prove import Proof
     from benchflow.scenario import Scenario
 
@@ -132,3 +134,50 @@ def new_command(
     made = make_scenario(identifier, folder)
     typer.echo(made)
     typer.echo(f"edit {made / 'scenario.toml'}, then: benchflow scenarios check {made}", err=True)
+
+
+@app.command("from-commit")
+def from_commit_command(
+    repository: Annotated[str, typer.Argument(metavar="REPO", help="A repository's folder, or its URL.")],
+    commit: Annotated[str, typer.Argument(metavar="SHA", help="The commit; of a URL its full id, or a tag.")],
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder is made.")] = Path("scenarios"),
+    package: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME==VERSION", help="What the tests import beside the repository; may be repeated."),
+    ] = None,
+    sandbox: Annotated[SandboxWish, typer.Option(help="Where the tests are run.")] = SandboxWish.auto,
+) -> None:
+    """Make a scenario of a commit that fixed something: its parent is the workspace, its tests are hidden.
+
+    Its Python tests are run before and after it. Ends with 1 if they do not tell the one from the other.
+    """
+    import tempfile
+
+    import anyio
+
+    from benchflow.authoring.commit import read_commit
+    from benchflow.authoring.from_commit import make_draft
+    from benchflow.report.made_scenarios import print_settled
+    from benchflow.report.terminal import open_console
+    from benchflow.scenario_sources.git import Git
+
+    with tempfile.TemporaryDirectory() as scratch:
+        git = Git.create(Path(scratch) / "repository")
+        draft = make_draft(read_commit(repository, commit, git), git, folder, package or ())
+    settled = anyio.run(_settle, draft, sandbox.value)
+    typer.echo(draft.folder)
+    print_settled(open_console(stderr=True), settled)
+    if settled.problem:
+        raise typer.Exit(1)
+
+
+async def _settle(draft: "Draft", wish: SandboxName) -> "Settled":
+    import os
+
+    from benchflow.authoring.commit_proof import settle
+    from benchflow.machine.home import Home
+    from benchflow.sandbox.choose import choose_sandbox
+
+    choice = await choose_sandbox(wish)
+    async with choice.sandbox as sandbox:
+        return await settle(draft, sandbox, Home.find(os.environ))

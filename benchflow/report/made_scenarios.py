@@ -1,0 +1,28 @@
+"""What came of making scenarios from commits and from tasks of others, for people."""
+
+from typing import TYPE_CHECKING
+
+from benchflow.report.text import block, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from benchflow.authoring.commit_proof import Settled
+
+
+def print_settled(console: "Console", settled: "Settled") -> None:
+    """Say what the tests of a commit told, and what to do next."""
+    for path in settled.fixed:
+        console.print(f"check: {one_line(path)} fails before the commit and passes after it", soft_wrap=True)
+    for path in settled.guards:
+        console.print(f"guard: {one_line(path)} passes before and after it", soft_wrap=True)
+    for path, said in settled.dropped.items():
+        console.print(f"left out: {one_line(path)} fails after the commit too: {one_line(said, 200)}", soft_wrap=True)
+    if settled.problem:
+        console.print(block(f"it measures nothing: {settled.problem}", "", console.width), style="yellow")
+        return
+    console.print(
+        f"edit the prompt in {settled.scenario}, which is the commit's message: it may say too little, or give the "
+        f"answer away; then: benchflow scenarios check {settled.scenario.parent}",
+        soft_wrap=True,
+    )
