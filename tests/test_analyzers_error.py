@@ -90,12 +90,23 @@ async def test_errors_beside_tools_count_too(tmp_path: Path) -> None:
     assert values(result, "errors_encountered", "error_types", "recovery_patterns", "error_messages") == [
         2,
         [("network", 1), ("other", 1)],
-        [("tool_followup", 1), ("give_up", 1)],
+        [("retry", 1), ("give_up", 1)],
         [
             "network: main model request: status 503, complete: overloaded",
             "other: Internal error (-32603)",
         ],
     ]
+
+
+async def test_without_a_further_turn_a_call_after_an_error_follows_it_up(tmp_path: Path) -> None:
+    logs = TryLogs(tmp_path)
+    logs.prompted(10)
+    logs.exchange(20, status=503)
+    logs.update(60, "tool_call", toolCallId="1", title="ls", kind="execute", status="completed")
+
+    result = await analyzed(ErrorAnalyzer(), build_trace(tmp_path))
+
+    assert values(result, "recovery_patterns") == [[("tool_followup", 1)]]
 
 
 async def test_a_session_without_errors_says_so(tmp_path: Path) -> None:

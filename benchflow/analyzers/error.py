@@ -52,7 +52,7 @@ class ErrorAnalyzer:
         troubles = list(_troubles(trace.events))
         failed = [call for call in steps.calls if call.failure]
         types = _count([*(call.failure or "" for call in failed), *(trouble.type for trouble in troubles)])
-        recovery = _count([*recoveries(steps.steps), *_followups(troubles, steps.calls)])
+        recovery = _count([*recoveries(steps.steps), *_followups(troubles, trace, steps.calls)])
         runs = cascades(steps.calls)
         wasted = sum(_is_wasted(step) for step in steps.steps)
         number = len(failed) + len(troubles)
@@ -125,11 +125,15 @@ def _troubles(events: Iterable[Event]) -> Iterator[_Trouble]:
             yield _Trouble(type=classify(str(message)), message=str(message), mono_ms=event.mono_ms)
 
 
-def _followups(troubles: Iterable[_Trouble], calls: Iterable[Call]) -> Iterator[Recovery]:
-    """An error that is no call's is got past if a call begins after it."""
-    last_ms = max((call.began_ms for call in calls if call.began_ms is not None), default=None)
+def _followups(troubles: Iterable[_Trouble], trace: SessionTrace, calls: Iterable[Call]) -> Iterator[Recovery]:
+    """An error that is no call's is got past if a turn begins after it (`retry`), or a call (`tool_followup`)."""
+    last_turn_ms = max((turn.started_ms for turn in trace.turns), default=0.0)
+    last_call_ms = max((call.began_ms for call in calls if call.began_ms is not None), default=0.0)
     for trouble in troubles:
-        yield "tool_followup" if last_ms is not None and last_ms > trouble.mono_ms else "give_up"
+        if last_turn_ms > trouble.mono_ms:
+            yield "retry"
+        else:
+            yield "tool_followup" if last_call_ms > trouble.mono_ms else "give_up"
 
 
 def _is_wasted(step: Step) -> bool:
