@@ -10,6 +10,9 @@ import pytest
 from command_line import Shell, open_shell
 from sandboxes import BOTH
 
+from benchflow.errors import InputError
+from benchflow.parity.run import ParityRequest, look_up
+
 AGENT = Path(__file__).with_name("parity_agent.py")
 MANIFEST = """\
 contract_version = "1.1"
@@ -69,12 +72,6 @@ def test_sampling_parameter_that_differs_inside_is_shown_with_both_values(tmp_pa
     assert "<del>2</del>" in (tmp_path / "page.html").read_text()
 
 
-def test_request_that_is_only_sent_inside_is_extra(tmp_path: Path) -> None:
-    found = compare(plant(tmp_path, "extra"), exit_code=1)
-
-    assert [request["verdict"] for request in found["wire"]["requests"]] == ["neutral", "extra"]
-
-
 def test_file_that_is_only_written_inside_is_an_outcome(tmp_path: Path) -> None:
     found = compare(plant(tmp_path, "file"), exit_code=1)
 
@@ -106,28 +103,25 @@ def test_scores_of_several_runs_are_tested_for_equivalence(tmp_path: Path) -> No
     assert score["said"].startswith("equivalent: mean difference +0.000")
 
 
-def test_rule_that_is_left_out_is_missed(tmp_path: Path) -> None:
-    found = compare(plant(tmp_path, "none"), "--without", "paths", exit_code=1)
-
-    assert [each["path"] for each in found["wire"]["requests"][0]["differences"]] == ["body.messages[0].content"]
-
-
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("asked", "said"),
     [
-        (["mini", "--without", "path"], "paths"),
-        (["nobody"], "nobody"),
-        (["mini", "no-such-scenario"], "no-such-scenario"),
-        (["mini", "--margin", "2"], "--margin"),
-        (["mini", "--html", "nowhere/page.html"], "--html nowhere/page.html"),
+        ({"without": ("path",)}, "--without path: no such rule; did you mean `paths`"),
+        ({"margin": 2.0}, "--margin 2"),
+        ({"agent": "nobody"}, "nobody"),
+        ({"scenarios": ("no-such-scenario",)}, "no-such-scenario"),
     ],
 )
-def test_what_the_user_can_correct_is_exit_code_2(tmp_path: Path, words: list[str], said: str) -> None:
-    ended = open_shell(tmp_path).run("parity", *words)
+def test_what_the_user_can_correct_is_an_input_error(tmp_path: Path, asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        look_up(ParityRequest(**{"agent": "mini", **asked}), open_shell(tmp_path).environ)
 
-    assert ended.returncode == 2
-    assert said in ended.stderr
-    assert ended.stdout == ""
+
+def test_page_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    ended = open_shell(tmp_path).run("parity", "mini", "--html", "nowhere/page.html")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "--html nowhere/page.html" in ended.stderr
 
 
 def test_nothing_of_the_agent_alone_stays_alive(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -174,6 +176,12 @@ def test_rule_that_is_switched_off_leaves_what_it_takes_out(dialect: str) -> Non
 
     assert not check.parity
     assert check.fired == {}
+
+
+def test_page_on_parity_lists_the_rules_in_their_order() -> None:
+    page = (Path(__file__).parent.parent / "parity.md").read_text()
+
+    assert re.findall(r"^\| `(\w+)` \|.*\|.*\|.*\|$", page, re.MULTILINE) == list(RULES)
 
 
 def chat(*texts: str, **more: Any) -> Capture:
