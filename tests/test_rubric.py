@@ -1,9 +1,13 @@
 """Rubrics: what counts as a verdict, what verdicts come to, what a judge is asked, and the scorers that ask it."""
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from autoevals import init
+from autoevals.oai import LLMClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rubrics import EVIDENCE, RUBRIC, TOML, ToldJudge, said
@@ -21,6 +25,7 @@ from benchflow.redact import Redactor
 from benchflow.row import ProfileRow
 from benchflow.scorers.checks import ChecksScorer
 from benchflow.scorers.composite import CompositeScorer
+from benchflow.scorers.foreign import ForeignScorer
 from benchflow.scorers.rubric import RubricScorer
 from benchflow.trace import build_trace
 
@@ -87,7 +92,7 @@ def test_a_rationale_is_kept_within_bounds_and_can_be_written() -> None:
     assert opinion.rationale == "?" + "x" * (RATIONALE_KEPT - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner)))
 def test_no_answer_breaks_the_reader(value: object) -> None:
     for text in (json.dumps(value), json.dumps({"right": value, "neat": value}), str(value)):
@@ -376,3 +381,45 @@ def test_a_row_keeps_grade_and_reason(tmp_path: Path) -> None:
 
     read: ProfileRow = read_rows(tmp_path / "rows.jsonl")[0]
     assert read.check_details == details
+
+
+class Chooses(LLMClient):
+    """What autoevals asks, which chooses without any model."""
+
+    def __post_init__(self) -> None:
+        self.complete = self._choose
+        self.RateLimitError = TimeoutError
+
+    async def _choose(self, **kwargs: Any) -> dict[str, Any]:
+        assert "[Submission]: I mended the sum." in kwargs["messages"][0]["content"]
+        arguments = json.dumps({"reasons": "It says so.", "choice": "Y"})
+        call = {"function": {"name": "select_choice", "arguments": arguments}}
+        return {"choices": [{"message": {"tool_calls": [call]}}]}
+
+
+async def test_the_readmes_scorer_asks_somebody_elses_judge(tmp_path: Path) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "closed_qa.py" in block]
+    module: dict[str, Any] = {}
+    exec(code, module)
+    init(client=Chooses(openai=None))  # type: ignore[arg-type]
+    rig = await make_rig(tmp_path, BrokenSandbox(), ONE_CHECK)
+    context = ScorerContext(agent_output="I mended the sum.", workspace=rig.workspace)
+    result = await ForeignScorer(module["ClosedQAScorer"]()).evaluate(rig.scenario, context)
+
+    assert (result.error, result.success, result.score) == (None, True, 1.0)
+    assert result.details[0].rationale == "It says so."
+
+
+async def test_somebody_elses_broken_scorer_leaves_the_trial_unscored(tmp_path: Path) -> None:
+    class Broken:
+        id = "broken"
+
+        async def evaluate(self, scenario: object, context: object) -> ScorerResult:
+            raise KeyError("x")
+
+    rig = await make_rig(tmp_path, BrokenSandbox(), ONE_CHECK)
+    context = ScorerContext(agent_output="", workspace=rig.workspace)
+    result = await ForeignScorer(Broken()).evaluate(rig.scenario, context)
+
+    assert (result.success, result.error) == (None, "the scorer broken failed: KeyError: 'x'")
