@@ -9,12 +9,14 @@ import typer
 from benchflow import __version__
 from benchflow.cli import (
     agents,
+    compare,
     doctor,
     export,
     gateway,
     gc,
     parity,
     register,
+    report,
     run,
     runs,
     scenarios,
@@ -37,6 +39,8 @@ app.command("register")(register.command)
 app.command("parity")(parity.command)
 app.command("show")(show.command)
 app.command("runs")(runs.command)
+app.command("report")(report.command)
+app.command("compare")(compare.command)
 app.command("score")(score.command)
 app.command("export")(export.command)
 app.add_typer(agents.app, name="agents")

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchflow.errors import InputError
 from benchflow.report.profile.measured import FigureRow, Measured, measure
+from benchflow.report.profile.naming import CellName
 from benchflow.row import ProfileRow, parse_row
 
 
@@ -70,10 +71,9 @@ def _read(content: bytes, place: str) -> Measured | None:
         raise InputError(f"{place} is no profile row ({exc}); restore the file or delete the line") from exc
 
 
-def _place(trial: Measured) -> tuple[str, str, str, str, str, int, str]:
-    """Where a trial stands in tables: as `table_order` says."""
-    cell = trial.cell
-    return cell.agent, cell.upstream, cell.model, cell.mode, trial.scenario, trial.iteration, trial.trial
+def _place(trial: Measured) -> tuple[CellName, str, int, str]:
+    """Where a trial stands in tables: as `table_order` says, and with its cell."""
+    return trial.cell, trial.scenario, trial.iteration, trial.trial
 
 
 @cache

@@ -1,11 +1,13 @@
 """What a run's rows come to: the summary, and the exit code. Pure."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchflow.contracts import TokenBreakdown
 from benchflow.errors import InputError
+from benchflow.report.verdict import is_played
 from benchflow.row import ProfileRow
 
 
@@ -29,6 +31,10 @@ class Summary:
     notes: Sequence[str] = ()
     halted: str | None = None
     """Why no more trials were started although the user did not interrupt the run; None: all were."""
+    spent_usd: float = 0.0
+    """What is known to have been spent."""
+    cost_unknown: int = 0
+    """Trials that a model answered, and whose cost is not known."""
 
 
 def summarize(
@@ -50,14 +56,27 @@ def summarize(
         failed=len(scored) - passed,
         unscored=len(rows) - len(scored),
         missing=planned - len(rows),
-        mean_score=sum(row.score or 0.0 for row in scored) / len(scored) if scored else None,
+        mean_score=math.fsum(row.score or 0.0 for row in scored) / len(scored) if scored else None,
         success_rate=passed / len(scored) if scored else None,
         tokens=sum((row.tokens for row in rows if row.tokens), TokenBreakdown()),
-        cost_usd=sum(known) if len(known) == len(costs) and known else None,
+        cost_usd=math.fsum(known) if len(known) == len(costs) and known else None,
         upstream=upstream,
         notes=notes,
         halted=halted,
+        spent_usd=math.fsum(known),
+        cost_unknown=sum(row.cost.total_usd is None and not is_played(row.upstream) for row in rows),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateVerdict:
+    """What one gate says."""
+
+    option: str
+    """As it stands on the command line."""
+    missed: bool
+    reason: str
+    """The figures that it rests on, in one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,18 +87,68 @@ class Gate:
     """The least mean score over scored trials, in [0, 1]."""
     max_unscored: str = "0"
     """`N` or `P%` of the trials."""
+    max_cost_usd: float | None = None
+    """What all trials together may cost, in US dollars."""
+    fail_on_regression: str | None = None
+    """What the run must not be worse than: a run, its rows, or a baseline file; None: it is not compared."""
+    margin: float = 0.0
+    """How large a drop of success or score is still accepted."""
+    require_power: float | None = None
+    """The drop that the comparison must be able to show; None: any sample will do."""
 
-    def exit_code(self, summary: Summary) -> int:
-        """130 interrupted, 2 halted by what the user can fix, 3 too many unscored, 1 missed, 0."""
-        if summary.missing:
+    def __post_init__(self) -> None:
+        if self.fail_on_regression is None and (self.margin or self.require_power is not None):
+            option = "--margin" if self.margin else "--require-power"
+            raise InputError(f"{option}: says how --fail-on-regression judges; give that, too")
+
+    @property
+    def judges(self) -> bool:
+        """Whether anything is asked of the trials' figures."""
+        return (self.fail_under, self.max_cost_usd, self.fail_on_regression) != (None, None, None)
+
+    def verdicts(self, summary: Summary) -> list[GateVerdict]:
+        """Judge what can be told from the summary alone: all but the regression."""
+        found = []
+        if self.fail_under is not None:
+            found.append(_judge_score(summary.mean_score, self.fail_under))
+        if self.max_cost_usd is not None:
+            found.append(_judge_cost(summary, self.max_cost_usd))
+        return found
+
+    def exit_code(self, summary: Summary, verdicts: Sequence[GateVerdict] | None = None) -> int:
+        """130 interrupted, 2 halted by what the user can fix, 3 too many unscored, 1 missed, 0.
+
+        `verdicts` are those of all gates; None: those that the summary tells.
+        """
+        if summary.missing and not self._stopped(summary):
             return 130
         if summary.halted:
             return 2
         if summary.unscored > allowed_unscored(self.max_unscored, summary.trials):
             return 3
-        if self.fail_under is not None and (summary.mean_score is None or summary.mean_score < self.fail_under):
-            return 1
-        return 0
+        judged = self.verdicts(summary) if verdicts is None else verdicts
+        return int(any(verdict.missed for verdict in judged))
+
+    def _stopped(self, summary: Summary) -> bool:
+        """Whether trials are missing since the money was spent."""
+        return self.max_cost_usd is not None and summary.spent_usd >= self.max_cost_usd
+
+
+def _judge_score(mean: float | None, least: float) -> GateVerdict:
+    shown = "no trial is scored" if mean is None else f"the mean score is {mean:.4g}, {least:g} is asked"
+    return GateVerdict(option="--fail-under", missed=mean is None or mean < least, reason=shown)
+
+
+def _judge_cost(summary: Summary, most: float) -> GateVerdict:
+    """A cost that nobody can tell keeps no limit."""
+    spent = f"${summary.spent_usd:.4f} of ${most:g} were spent"
+    if summary.cost_unknown:
+        missed = True
+        spent += f", but what {summary.cost_unknown} trials cost is not known; --prices FILE gives prices of your own"
+    else:
+        missed = summary.spent_usd > most or bool(summary.missing and summary.spent_usd >= most)
+        spent += f"; {summary.missing} trials were not begun" if summary.missing else ""
+    return GateVerdict(option="--max-cost", missed=missed, reason=spent)
 
 
 def allowed_unscored(text: str, trials: int) -> float:

@@ -38,6 +38,8 @@ class MetricComparison:
     """The same, corrected for the number of metrics compared (Holm)."""
     verdict: "Verdict"
     """`better` or `worse` where the interval excludes 0 and the adjusted p is small enough too."""
+    verdict_alone: "Verdict"
+    """The same by the interval alone: for whoever had asked of this metric only."""
     detectable: float | None
     """The smallest difference that such a sample shows with a chance of 0.8; None: none at all."""
     effect: float | None

@@ -90,6 +90,7 @@ def _metric(
         p=pair.p,
         p_adjusted=adjusted,
         verdict=pair.verdict if adjusted <= (1 - level) * (1 + 1e-9) else "not distinguishable",
+        verdict_alone=pair.verdict,
         detectable=pair.detectable,
         effect=effect.d if effect else None,
         magnitude=effect.magnitude if effect else None,

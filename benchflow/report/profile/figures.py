@@ -133,6 +133,8 @@ class Profile:
     scored: int
     unscored: int
     passed: int
+    score: float | None
+    """The mean over all scored trials; None: there are none."""
     cells: tuple[CellFigures, ...]
     """In the order in which they were asked for: the first is the base of the comparisons."""
     comparisons: tuple[CellComparison, ...]

@@ -1,5 +1,6 @@
 """Makes the model: rows, or what was measured of trials, in; a profile or a comparison out."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchflow.report.profile.cells import cell_figures
@@ -63,6 +64,7 @@ def profile_of(
         scored=sum(cell.scored for cell in figures),
         unscored=sum(cell.unscored for cell in figures),
         passed=sum(cell.passed for cell in figures),
+        score=_mean_score(trials),
         cells=figures,
         comparisons=_against_first(repeats, said, level, seed) if compared else (),
         notes=tuple(profile_notes(figures, missing)),
@@ -73,6 +75,7 @@ def compare_measured(
     base: Sequence[Measured],
     head: Sequence[Measured],
     *,
+    planned: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
     across_upstreams: bool = False,
     level: float = LEVEL,
     seed: int = 0,
@@ -80,9 +83,12 @@ def compare_measured(
     """Compare two runs by their trials. Raises InputError where they cannot be compared."""
     from benchflow.report.profile.comparing import compare_cells
 
-    first, second = _cells(base, ()), _cells(head, ())
+    first, second = _cells(base, planned[0] or ()), _cells(head, planned[1] or ())
     matching = match_cells(list(first), list(second), across_upstreams=across_upstreams)
-    profiles = [profile_of(side, compared=False, level=level, seed=seed) for side in (base, head)]
+    profiles = [
+        profile_of(side, planned=keys, compared=False, level=level, seed=seed)
+        for side, keys in zip((base, head), planned, strict=True)
+    ]
     said = labels(list(dict.fromkeys([*first, *second])))
     return Comparison(
         base=profiles[0],
@@ -102,6 +108,11 @@ def compare_measured(
         only_head=matching.only_head,
         notes=tuple(comparison_notes(profiles[0].cells, profiles[1].cells)),
     )
+
+
+def _mean_score(trials: Sequence[Measured]) -> float | None:
+    scores = [trial.score for trial in trials if trial.score is not None]
+    return math.fsum(scores) / len(scores) if scores else None
 
 
 def _cells(trials: Sequence[Measured], planned: Sequence[str]) -> dict[CellName, list[Measured]]:
