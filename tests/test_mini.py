@@ -14,6 +14,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from chat_server import ChatServer, Reply, chat_server
 
 from benchflow.agents.mini.tools import OUTPUT_HEAD, OUTPUT_TAIL, BoundedOutput, Shell, ToolError, read_call
+from benchflow.limits import default_wrap_up_message
 
 TIME_LIMIT_S = 60
 USAGE = {
@@ -68,7 +69,9 @@ class Conversation:
 
 
 @asynccontextmanager
-async def started(server: ChatServer, cwd: Path, client: Client | None = None) -> AsyncIterator[Conversation]:
+async def started(
+    server: ChatServer, cwd: Path, client: Client | None = None, **env: str
+) -> AsyncIterator[Conversation]:
     client = client or Client()
     environ = {
         "PATH": os.environ["PATH"],
@@ -76,6 +79,7 @@ async def started(server: ChatServer, cwd: Path, client: Client | None = None) -
         "OPENAI_BASE_URL": server.url,
         "OPENAI_API_KEY": "sk-test",
         "OPENAI_MODEL": "some-model",
+        **env,
     }
     mini = ("-P", "-m", "benchflow.agents.mini")
     async with (
@@ -313,6 +317,19 @@ async def test_ends_of_an_answer(tmp_path: Path, reply: Reply, stop_reason: str)
         response = await mini.prompt("do it")
 
     assert (response.stop_reason, mini.client.text()) == (stop_reason, reply.text)
+
+
+async def test_mini_warns_itself_and_stops_where_it_is_told_how_many_turns_it_has(tmp_path: Path) -> None:
+    replies = [Reply(calls=[shell("true")], finish="tool_calls")] * 4
+    async with (
+        chat_server(*replies) as server,
+        started(server, tmp_path, MINI_MAX_TURNS="4", MINI_GRACE_TURNS="1") as mini,
+    ):
+        response = await mini.prompt("go")
+
+    assert response.stop_reason == "max_turn_requests"
+    told = [default_wrap_up_message() in [m["content"] for m in request["messages"]] for request in server.requests]
+    assert told == [False, False, False, True]
 
 
 async def test_model_is_set_over_acp_in_both_ways(tmp_path: Path) -> None:

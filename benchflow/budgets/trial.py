@@ -11,6 +11,7 @@ from typing import Any, Literal
 import anyio
 
 from benchflow.budgets.budget import IDLE, TIME, TURNS, WORDS, Budget, Used, budgets_of, subagents_of, used_of
+from benchflow.budgets.choosing import notes_of
 from benchflow.budgets.counts import Counts
 from benchflow.budgets.idle import IdleClock
 from benchflow.budgets.ruling import Ruling
@@ -301,6 +302,7 @@ class TrialBudgets:
         return {
             "budgets": {
                 "delivery": self._delivery if warns else None,
+                "notes": list(notes_of(self._limits)),
                 "warned": self.delivered,
                 "fell_back": self.fell_back,
                 "subagent_turns": self.counts.subagent_turns,

@@ -9,6 +9,7 @@ from acp import run_agent, stdio_streams
 
 from benchflow.agents.mini.agent import MiniAgent
 from benchflow.agents.mini.chat import ChatApi
+from benchflow.agents.mini.pace import MOST_TURNS, Pace
 from benchflow.agents.mini.transport import FRAME_LIMIT, LineTransport
 
 
@@ -25,6 +26,10 @@ async def serve() -> None:
         ),
         model=os.environ.get("OPENAI_MODEL", ""),
         context_tokens=int(os.environ.get("MINI_CONTEXT_TOKENS", "128000")),
+        pace=Pace(
+            max_turns=int(os.environ.get("MINI_MAX_TURNS", MOST_TURNS)),
+            grace_turns=int(os.environ.get("MINI_GRACE_TURNS", "0")),
+        ),
     )
     await run_agent(agent.as_acp(), LineTransport(reader, writer))
 

@@ -24,6 +24,7 @@ from acp.schema import Usage as AcpUsage
 
 from benchflow import __version__
 from benchflow.agents.mini.chat import ChatApi, ModelError, Usage
+from benchflow.agents.mini.pace import Pace
 from benchflow.agents.mini.session import Session
 
 _MODEL_OPTION = "model"
@@ -32,10 +33,11 @@ _MODEL_OPTION = "model"
 class MiniAgent:
     """Answers a client's requests. The SDK looks its methods up by name; what is missing here is not supported."""
 
-    def __init__(self, api: ChatApi, *, model: str, context_tokens: int) -> None:
+    def __init__(self, api: ChatApi, *, model: str, context_tokens: int, pace: Pace | None = None) -> None:
         self._api = api
         self._model = model
         self._context_tokens = context_tokens
+        self._pace = pace
         self._sessions: dict[str, Session] = {}
         self._client: acp.Client | None = None
 
@@ -72,6 +74,7 @@ class MiniAgent:
             api=self._api,
             client=self._client,
             context_tokens=self._context_tokens,
+            pace=self._pace,
         )
         self._sessions[session.id] = session
         return NewSessionResponse(session_id=session.id, config_options=[_model_option(session)])

@@ -10,10 +10,8 @@ from acp.helpers import start_tool_call, update_tool_call
 from acp.schema import PermissionOption, ToolCallLocation, ToolCallUpdate, UsageUpdate
 
 from benchflow.agents.mini.chat import Answer, ChatApi, ToolCall, Usage
+from benchflow.agents.mini.pace import Pace
 from benchflow.agents.mini.tools import DEFINITIONS, Shell, ToolError, ToolOutput, WriteFile, read_call
-
-MOST_REQUESTS = 500
-"""Requests to the model in one prompt turn."""
 
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal"]
 
@@ -44,7 +42,17 @@ class Client(Protocol):
 class Session:
     """A conversation in one working directory."""
 
-    def __init__(self, id: str, *, cwd: Path, model: str, api: ChatApi, client: Client, context_tokens: int) -> None:
+    def __init__(
+        self,
+        id: str,
+        *,
+        cwd: Path,
+        model: str,
+        api: ChatApi,
+        client: Client,
+        context_tokens: int,
+        pace: Pace | None = None,
+    ) -> None:
         self.id = id
         self.model = model
         self.turn: asyncio.Task[StopReason] | None = None
@@ -55,6 +63,7 @@ class Session:
         self._api = api
         self._client = client
         self._context_tokens = context_tokens
+        self._pace = pace or Pace()
         self._allowed: set[str] = set()
         self._calls = 0
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": _SYSTEM.format(cwd=cwd)}]
@@ -63,11 +72,13 @@ class Session:
         """Work on a prompt until the model has no more tool calls. Raises ModelError."""
         self.usage = Usage()
         self._messages.append({"role": "user", "content": prompt})
-        for _ in range(MOST_REQUESTS):
+        turns = self._pace.begin()
+        for _ in range(self._pace.max_turns):
             answer = await self._ask()
             if not answer.tool_calls:
                 return _STOP_REASONS.get(answer.finish, "end_turn")
             await self._work(answer.tool_calls)
+            self._messages += [{"role": "user", "content": text} for text in await turns.completed()]
         return "max_turn_requests"
 
     async def _ask(self) -> Answer:
