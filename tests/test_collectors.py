@@ -213,3 +213,15 @@ async def test_categories_add_up_to_totals_and_shares_are_shares(counts: list[tu
     assert value["active"] == value["total"] - value["cache_read"]
     assert value["reasoning"] <= value["output"]
     assert value["cache_hit_share"] is None or 0 <= value["cache_hit_share"] <= 1
+
+
+async def test_calls_whose_input_is_not_known_are_like_no_other(tmp_path: Path) -> None:
+    logs = TryLogs(tmp_path)
+    logs.prompted(10)
+    logs.update(20, "tool_call", toolCallId="1", title="x", status="completed")
+    logs.update(30, "tool_call", toolCallId="2", title="x", status="completed")
+    trace = build_trace(tmp_path)
+
+    found = await collected(ToolCallCollector(), row_of(tool_calls=trace.tool_calls), trace)
+
+    assert found["tool_calls.unique"][0] == 2
