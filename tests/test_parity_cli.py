@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import Shell, open_shell
+from dialect_samples import SAMPLES, Ask
 from sandboxes import BOTH
 
 from benchflow.errors import InputError
@@ -70,6 +71,22 @@ def test_sampling_parameter_that_differs_inside_is_shown_with_both_values(tmp_pa
     assert (found["wire"]["verdict"], found["outcome"]["verdict"]) == ("divergence", "parity")
     assert found["wire"]["requests"][0]["differences"] == [{"path": "body.temperature", "alone": 0.2, "inside": 0.5}]
     assert "<del>2</del>" in (tmp_path / "page.html").read_text()
+
+
+def test_requests_of_every_dialect_are_captured_on_both_sides(tmp_path: Path) -> None:
+    shell = open_shell(tmp_path)
+    ask = Ask(text="Write the file done.txt with the word done in it.")
+    asked = [[f"{sample.path(ask)}?{sample.query(ask)}".rstrip("?"), sample.body(ask).decode()] for sample in SAMPLES]
+    shell.write("planted/requests.json", json.dumps({ask.text: {"requests": asked, "end": "end_turn"}}))
+    shell.write("planted/agent.py", AGENT.with_name("dialect_agent.py").read_text())
+    launch = '"$BENCHFLOW_AGENT_DIR/agent.py" "$BENCHFLOW_AGENT_DIR/requests.json"'
+    manifest = MANIFEST.replace('"$BENCHFLOW_AGENT_DIR/agent.py"', launch)
+    shell.write("planted/manifest.toml", manifest[: manifest.index("[env_mapping]")])
+
+    found = compare(shell, exit_code=0)
+
+    assert [request["verdict"] for request in found["wire"]["requests"]] == ["identical"] * len(SAMPLES)
+    assert [request["call"] for request in found["wire"]["requests"]] == [f"POST {path}" for path, _ in asked]
 
 
 def test_file_that_is_only_written_inside_is_an_outcome(tmp_path: Path) -> None:

@@ -37,7 +37,12 @@ def command(
     sandbox: Annotated[SandboxWish, typer.Option(help="How the agent inside is isolated.")] = SandboxWish.auto,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.1, metavar="SECONDS", help="For each prompt. Default: the scenario's.", show_default=False),
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Budget of all prompts of a run. Default: the scenario's.",
+            show_default=False,
+        ),
     ] = None,
     agents_dir: Annotated[
         Path | None,

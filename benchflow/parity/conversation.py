@@ -1,5 +1,6 @@
 """What is said to an agent that runs alone: the same as inside, in the same order, by the smallest client."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ class Conversation:
         model: str | None,
         timeout_s: float | None,
     ) -> None:
-        """`model` None: the agent chooses by itself."""
+        """`model` None: the agent chooses by itself. `timeout_s` is for all prompts together; None: no limit."""
         self.said: list[str] = []
         """What the agent said to each prompt."""
         self.version: str | None = None
@@ -32,7 +33,7 @@ class Conversation:
         self._manifest = manifest
         self._provider = provider
         self._model = model
-        self._timeout_s = timeout_s
+        self._left_s = timeout_s
         self._session = ""
         self._over = False
 
@@ -77,10 +78,13 @@ class Conversation:
             return
         self._driver.texts.clear()
         self._ledger.prompt_sent(text)
+        begun = time.monotonic()
         try:
-            await self._driver.prompt(self._session, text, self._timeout_s)
+            await self._driver.prompt(self._session, text, self._left_s)
         except Refused:
             self._over = True  # how the turn ended stands in the log, and is compared
         finally:
             self._ledger.prompt_answered()
+            if self._left_s is not None:
+                self._left_s = max(0.0, self._left_s - (time.monotonic() - begun))
         self.said.append("".join(self._driver.texts))

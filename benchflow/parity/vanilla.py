@@ -63,7 +63,7 @@ class Vanilla:
     secrets: tuple[str, ...] = ()
     backend: OwnBackend | None = None
     timeout_s: float | None = None
-    """Of each prompt; None: the scenario's."""
+    """For all prompts of a run; None: the scenario's."""
 
     async def capture(self, scenario: Scenario, folder: Path) -> Capture:
         """Run the agent on the scenario in the fresh folder. Raises TrialError where it cannot be run or scored."""
