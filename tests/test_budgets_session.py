@@ -78,7 +78,7 @@ async def session(
             on_event=lambda kind, data, _: made[0].prompting.saw(kind, data) if made else None,
         ) as rig:
             await rig.open()
-            budgets.now = gateway.tap.agent_time.now
+            budgets.meter.now = gateway.tap.agent_time.now
             prompting = Prompting(rig.client, gateway.tap, budgets, cancel_grace_s=grace_s)
             made.append(Session(prompting, budgets, gateway, rig))
             yield made[0]

@@ -56,7 +56,7 @@ class Agent:
         """Say whether the request went on, and whether with the warning."""
         handling = Handling(number=self.sent)
         self.sent += 1
-        self.budgets.exchange_began()
+        self.budgets.meter.exchange_began()
         ruling = await self.budgets.rule(role, handling)
         self.budgets.exchange_ended(exchange(handling.number, role, completed=completed and ruling.passes, **more))
         return ruling.passes, ruling.warning is not None
@@ -128,8 +128,8 @@ async def test_cost_that_nobody_knows_uses_nothing_up() -> None:
 
 async def test_time_has_a_soft_limit_that_the_next_request_meets() -> None:
     agent, now = Agent(Limits(timeout_s=100, grace=0.25)), 0.0
-    agent.budgets.now = lambda: now
-    agent.budgets.began()
+    agent.budgets.meter.now = lambda: now
+    agent.budgets.meter.began()
     await agent.ask()
     now = 74.0
     assert await agent.ask() == GOES
@@ -250,7 +250,7 @@ def test_soft_comes_strictly_before_hard_and_neither_before_the_first_turn(
             elif warnings_at and role == "main":
                 assert not passed
             turns += passed and completed and role == "main"
-        assert turns == agent.budgets.counts.turns <= max_turns
+        assert turns == agent.budgets.meter.counts.turns <= max_turns
         if warnings_at and 0 < grace_turns < max_turns:
             assert warnings_at <= max_turns - grace_turns
 

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import anyio
 
-from benchflow.budgets.budget import IDLE, TIME, TURNS, WORDS, Budget, Used, budgets_of, subagents_of, used_of
+from benchflow.budgets.budget import IDLE, TIME, TIMED, TURNS, WORDS, Budget
 from benchflow.budgets.choosing import notes_of
-from benchflow.budgets.counts import Counts
-from benchflow.budgets.idle import IdleClock
+from benchflow.budgets.meter import Meter
 from benchflow.budgets.ruling import Ruling
 from benchflow.contracts import Delivery, Event, EventType, LimitHit, Limits
 from benchflow.gateway.handling import Handling
@@ -40,8 +39,8 @@ class Warned:
 class TrialBudgets:
     """The state of one trial's budgets."""
 
-    def __init__(self, limits: Limits, delivery: Delivery, now: Callable[[], float] = anyio.current_time) -> None:
-        self.counts = Counts()
+    def __init__(self, limits: Limits, delivery: Delivery) -> None:
+        self.meter = Meter(limits)
         self.phase: Phase = "open"
         self.hit: LimitHit | None = None
         """The budget that ended the trial; None: none has."""
@@ -50,13 +49,10 @@ class TrialBudgets:
         """The warning was in a request that went on, or in a prompt."""
         self.fell_back = False
         """The agent did not end its turn for the wrap-up prompt: the warning went out in a request."""
-        self.now = now
         self.on_call: Callable[[], None] = lambda: None
         """Called, at once, when the open turn is to be cancelled."""
         self._limits = limits
         self._delivery: Delivery = delivery
-        self._budgets = {budget.kind: budget for budget in budgets_of(limits)}
-        self._subagents = subagents_of(limits)
         message = limits.wrap_up_message
         self._turn_limit = GracefulTurnLimit.from_hard_cap(
             limits.max_turns or 0,
@@ -65,8 +61,6 @@ class TrialBudgets:
         )
         self._unheard: deque[Event] = deque()
         self._heard_turns = 0
-        self._idle = IdleClock(pause_in_tools=limits.idle_in_tools is False)
-        self._begun_s: float | None = None
         self._under_way: dict[int, Role] = {}
         self._injects = False
         self._held = 0
@@ -75,43 +69,28 @@ class TrialBudgets:
     @property
     def watched(self) -> bool:
         """Whether there is anything to watch for beside the end of the time."""
-        return bool(self._budgets.keys() - {TIME}) or self._limits.grace is not None
+        return any(budget.kind != TIME for budget in self.meter) or self._limits.grace is not None
 
     # What is told
 
-    def began(self) -> None:
-        """A prompt is about to be sent."""
-        self._begun_s = self.now() if self._begun_s is None else self._begun_s
-        self._idle.heard(self.now())
-
-    def exchange_began(self) -> None:
-        """A request has arrived."""
-        self._idle.under_way += 1
-
     def exchange_ended(self, exchange: Exchange) -> None:
         """An exchange is over."""
-        self._idle.under_way -= 1
-        self._idle.heard(self.now())
+        self.meter.exchange_ended(exchange)
         self._under_way.pop(exchange.seq, None)
-        self.counts.exchange_ended(exchange)
         self._hear_turns()
         self._wake()
 
     def acp_event(self, kind: EventType, data: Mapping[str, Any]) -> None:
         """The agent has shown something."""
-        now = self.now()
-        self._idle.heard(now)
-        self.counts.acp_event(kind, data, now * 1000)
-        if kind in ("tool_call", "tool_call_update", "usage"):
-            self._idle.open_calls = self.counts.open_calls
+        if self.meter.acp_event(kind, data):
             self._hear_turns()
             self._wake()
 
     def _hear_turns(self) -> None:
         """Queue the end of each turn that was not told of yet."""
-        done = int(self._used(TURNS).amount or 0)
+        done = int(self.meter.used(TURNS).amount or 0)
         for turn in range(self._heard_turns, done):
-            source = "gateway" if self.counts.captured else "derived"
+            source = "gateway" if self.meter.counts.captured else "derived"
             data = {"turn": turn}
             ended = Event(seq=turn, ts="", mono_ms=0.0, type="turn_end", source=source, session_id="", data=data)
             self._unheard.append(ended)
@@ -122,7 +101,7 @@ class TrialBudgets:
     async def rule(self, role: Role, handling: Handling) -> Ruling:
         """Decide on a request that has arrived. A main request is held for as long as that takes."""
         if role == "main":
-            self.counts.captured = True
+            self.meter.counts.captured = True
             await self._settle(handling)
         if hit := self._refusal(role):
             handling.limit, handling.stopped = hit, True
@@ -146,17 +125,17 @@ class TrialBudgets:
 
     async def _settle(self, handling: Handling) -> None:
         """Wait until the main requests under way have ended, where their ends decide on the next one."""
-        until = self.now() + SETTLE_S
+        until, turns = self.meter.now() + SETTLE_S, self.meter.find(TURNS)
         while self.phase != "ended" and (before := sum(role == "main" for role in self._under_way.values())):
-            done = self.counts.turns + before
-            full = TURNS in self._budgets and done >= self._budgets[TURNS].allowed
+            done = self.meter.counts.turns + before
+            full = turns is not None and done >= turns.allowed
             warns = self.phase == "open" and (
                 self._limits.grace is not None or (self._turn_limit is not None and done >= self._turn_limit.soft_limit)
             )
-            if not full and (not warns or self.now() >= until):
+            if not full and (not warns or self.meter.now() >= until):
                 return
             with handling.held():
-                await self._change(None if full else until - self.now())
+                await self._change(None if full else until - self.meter.now())
 
     async def _hold(self, handling: Handling) -> None:
         """Hold a request until the agent has ended its turn, or will not."""
@@ -171,16 +150,18 @@ class TrialBudgets:
         """Say which budget forbids a request, and end the trial if that is one of its own."""
         if self.hit or role == "auxiliary":
             return self.hit
-        if role == "subagent" and self._subagents and self._subagent_turns() >= self._subagents.allowed:
-            return self._subagents.hit(self._used(self._subagents.kind), hard=True)
-        for kind, budget in self._budgets.items():
-            if kind not in (TIME, IDLE) and (kind != TURNS or role == "main") and budget.spent(self._used(kind)):
-                self.end(kind)
+        subagents = self.meter.subagents
+        if role == "subagent" and subagents and self._subagent_turns() >= subagents.allowed:
+            return subagents.hit(self.meter.used(subagents.kind), hard=True)
+        for budget in self.meter:
+            judged = budget.kind not in TIMED and (budget.kind != TURNS or role == "main")
+            if judged and budget.spent(self.meter.used(budget.kind)):
+                self.end(budget)
                 return self.hit
         return None
 
     def _subagent_turns(self) -> int:
-        return self.counts.subagent_turns + sum(role == "subagent" for role in self._under_way.values())
+        return self.meter.counts.subagent_turns + sum(role == "subagent" for role in self._under_way.values())
 
     # What the open turn is asked
 
@@ -190,21 +171,19 @@ class TrialBudgets:
             await self._look()
             if self.phase in ("cancelling", "ended"):
                 return "ended" if self.phase == "ended" else "cancelling"
-            await self._change(self._look_again_s())
+            await self._change(self.meter.look_again_s(warns=self.phase == "open"))
 
-    def end(self, kind: str) -> None:
+    def end(self, budget: Budget) -> None:
         """A budget is used up: from now on no model request goes on, and the turn is to be cancelled."""
         if self.hit is None:
-            self.hit = self._budgets[kind].hit(self._used(kind), hard=True)
+            self.hit = budget.hit(self.meter.used(budget.kind), hard=True)
             self.phase = "ended"
             self._wake()
             self.on_call()
 
     def time_up(self) -> None:
         """The time of the prompts is up."""
-        if TIME not in self._budgets and self.hit is None:  # the caller's time, not the trial's
-            self._budgets[TIME] = Budget(kind=TIME, allowed=self._wall_s())
-        self.end(TIME)
+        self.end(self.meter.has_no_time_left())
 
     def turn_over(self, *, prompted: bool) -> str | None:
         """The turn that was asked to end has ended. Return what to prompt with, if `prompted` says so."""
@@ -230,30 +209,16 @@ class TrialBudgets:
 
     async def _look(self) -> None:
         """See what no model request will tell: idle time, tool calls in excess, and all of an agent that sends none."""
-        for kind in ("max_tool_calls", "max_cost_usd"):
-            if kind in self._budgets and self._budgets[kind].exceeded(self._used(kind)):
-                self.end(kind)
-        if IDLE in self._budgets and self._budgets[IDLE].spent(self._used(IDLE)):
-            self.end(IDLE)
-        if self.counts.captured:
-            if IDLE in self._budgets and self._budgets[IDLE].warns(self._used(IDLE)):
-                await self._steer()
-            return
-        if TURNS in self._budgets and self.counts.shown_calls > self._budgets[TURNS].allowed:
-            self.end(TURNS)
-        await self._steer()
-
-    def _look_again_s(self) -> float | None:
-        """In how many seconds there may be something to see although nothing happens; None: never."""
-        waits: list[float] = []
-        for kind in (IDLE,) if self.counts.captured else (IDLE, TIME):
-            budget = self._budgets.get(kind)
-            if budget is None:
-                continue
-            used = self._used(kind).amount or 0.0
-            marks = [budget.soft if self.phase == "open" else None, budget.allowed if kind == IDLE else None]
-            waits += [max(mark - used, 0.001) for mark in marks if mark is not None and mark > used]
-        return min(waits, default=None)
+        idle, turns = self.meter.find(IDLE), self.meter.find(TURNS)
+        for budget in filter(None, (self.meter.find("max_tool_calls"), self.meter.find("max_cost_usd"))):
+            if budget.exceeded(self.meter.used(budget.kind)):
+                self.end(budget)
+        if idle and idle.spent(self.meter.used(IDLE)):
+            self.end(idle)
+        if not self.meter.counts.captured and turns and self.meter.counts.shown_calls > turns.allowed:
+            self.end(turns)
+        if not self.meter.counts.captured or (idle and idle.warns(self.meter.used(IDLE))):
+            await self._steer()
 
     # The warning
 
@@ -261,23 +226,24 @@ class TrialBudgets:
         """Hand the warning out if it is due, and was not."""
         if self.phase != "open":
             return
-        if self._turn_limit:
+        turns = self.meter.find(TURNS)
+        if self._turn_limit and turns:
             while self._unheard:
                 await self._turn_limit.on_event(self._unheard.popleft())
             for text in await self._turn_limit.next_steering_messages():
-                self._warn(text, self._budgets[TURNS])
+                self._warn(text, turns)
                 return
-        if not self._used(TURNS).amount:
+        if not self.meter.used(TURNS).amount:
             return
-        for kind, budget in self._budgets.items():
-            if budget.warns(self._used(kind)):
+        for budget in self.meter:
+            if budget.warns(self.meter.used(budget.kind)):
                 own = self._limits.wrap_up_message
-                self._warn(wrap_up_message(WORDS[kind]) if own is None else own, budget)
+                self._warn(wrap_up_message(WORDS[budget.kind]) if own is None else own, budget)
                 return
 
     def _warn(self, text: str, budget: Budget) -> None:
-        self.warned = Warned(text=text, budget=budget, hit=budget.hit(self._used(budget.kind), hard=False))
-        if self._delivery == "inject" and self.counts.captured:
+        self.warned = Warned(text=text, budget=budget, hit=budget.hit(self.meter.used(budget.kind), hard=False))
+        if self._delivery == "inject" and self.meter.counts.captured:
             self.phase, self._injects = "warned", True
             return
         self.phase = "cancelling"
@@ -291,13 +257,12 @@ class TrialBudgets:
         """The budget that ended the trial, or warned of its end, with what was used of it in the end."""
         if self.hit or self.warned is None or not self.delivered:
             return self.hit
-        return self.warned.budget.hit(self._used(self.warned.budget.kind), hard=False)
+        return self.warned.budget.hit(self.meter.used(self.warned.budget.kind), hard=False)
 
     def facts(self) -> dict[str, Any]:
         """Return what a row says of the budgets beside the limit that was hit; nothing where there is only the time."""
         if not self.watched:
             return {}
-        used = {kind: self._used(kind) for kind in self._budgets if kind not in (TIME, IDLE)}
         warns = self._turn_limit is not None or self._limits.grace is not None
         return {
             "budgets": {
@@ -305,16 +270,10 @@ class TrialBudgets:
                 "notes": list(notes_of(self._limits)),
                 "warned": self.delivered,
                 "fell_back": self.fell_back,
-                "subagent_turns": self.counts.subagent_turns,
-                "used": {kind: {"amount": found.amount, "counter": found.counter} for kind, found in used.items()},
+                "subagent_turns": self.meter.counts.subagent_turns,
+                "used": self.meter.facts(),
             }
         }
-
-    def _used(self, kind: str) -> Used:
-        return used_of(kind, self.counts, wall_s=self._wall_s(), idle_s=self._idle.idle_s(self.now()))
-
-    def _wall_s(self) -> float:
-        return 0.0 if self._begun_s is None else self.now() - self._begun_s
 
     async def _change(self, timeout_s: float | None = None) -> None:
         """Wait until something is told, for so long at most."""

@@ -67,7 +67,8 @@ def classify(request: ModelRequest, trial: TrialSoFar) -> Verdict:
         return Verdict("auxiliary", "asks for a shorter conversation")
     if not offered and not trial.tools_in_text:
         return Verdict("auxiliary", "offers no tools")
-    if not {request.continues, request.conversation}.intersection(trial.answers) and not _carries_prompt(request, trial.prompts):
+    kept = not {request.continues, request.conversation}.isdisjoint(trial.answers)
+    if not kept and not _carries_prompt(request, trial.prompts):
         if not offered:
             return Verdict("auxiliary", "carries no prompt that was sent")
         return Verdict("subagent", "another conversation with tools")

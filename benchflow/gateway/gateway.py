@@ -153,7 +153,7 @@ def _both(
     """Return what tells the budgets first, and then whoever else wants to know."""
 
     def begun(exchange: ExchangeBegun) -> None:
-        budgets.exchange_began()
+        budgets.meter.exchange_began()
         if on_begin:
             on_begin(exchange)
 

@@ -233,7 +233,7 @@ class HostedSession:
             on_exchange=self._exchange_ended,
             budgets=self._budgets,
         )
-        self._budgets.now = self._tap.agent_time.now
+        self._budgets.meter.now = self._tap.agent_time.now
 
     async def greet(self) -> AgentInfo:
         """Shake hands with the launched agent; return what it says of itself."""

@@ -61,12 +61,12 @@ class Prompting:
     async def prompt(self, text: str, timeout_s: float | None) -> PromptResult:
         """Send a prompt and wait for its end, or for the end of a budget."""
         self._texts.clear()
-        self._budgets.began()
-        begun = self._budgets.now()
+        self._budgets.meter.began()
+        begun = self._budgets.meter.now()
         try:
             outcome = await self._turn(text, timeout_s)
             if wrap_up := self._wrap_up(outcome):
-                left_s = None if timeout_s is None else max(0.0, timeout_s - (self._budgets.now() - begun))
+                left_s = None if timeout_s is None else max(0.0, timeout_s - (self._budgets.meter.now() - begun))
                 outcome = await self._turn(wrap_up, left_s)
         except TrialError as error:
             return self._result(begun, error=error)
@@ -88,7 +88,7 @@ class Prompting:
     async def _send(self, text: str, timeout_s: float | None) -> PromptOutcome:
         before = self._before if self.prompts == 1 else []
         return await self._client.prompt(
-            [*before, text], timeout_s, self._grace_s, self._budgets.now, on_time_up=self._budgets.time_up
+            [*before, text], timeout_s, self._grace_s, self._budgets.meter.now, on_time_up=self._budgets.time_up
         )
 
     async def _watched(self, text: str, timeout_s: float | None) -> PromptOutcome:
@@ -133,7 +133,7 @@ class Prompting:
             text="".join(self._texts),
             metrics=PromptMetrics(
                 tokens=metering.total_tokens(exchanges),
-                timing=TimingBreakdown(wall_ms=round((self._budgets.now() - begun) * 1000, 3)),
+                timing=TimingBreakdown(wall_ms=round((self._budgets.meter.now() - begun) * 1000, 3)),
                 tool_calls=ToolCallBreakdown(),
                 cost=metering.total_cost(exchanges),
             ),
