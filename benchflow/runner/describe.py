@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchflow import __version__
@@ -16,12 +17,8 @@ from benchflow.sandbox.choose import Choice
 
 def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, Any]:
     """Return the content of run.json."""
-    request = asdict(job.request)
-    request["out"] = str(job.request.out)
-    request["record"] = str(job.request.record) if job.request.record else None
-    request["replay"] = str(job.request.replay) if job.request.replay else None
+    request = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(job.request).items()}
     request["prices"] = job.prices.source if job.prices else None
-    request["agents_dir"] = str(job.request.agents_dir) if job.request.agents_dir else None
     return {
         "schema": SCHEMA,
         "benchflow_version": __version__,
