@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from benchflow.analyzers.excerpts import counted
 from benchflow.behaviour.calls import Call
 from benchflow.behaviour.purpose import Purpose
-from benchflow.behaviour.repeats import backtracks, redundant
+from benchflow.behaviour.repeats import read_repeats
 from benchflow.behaviour.steps import Step, Steps, read_steps
 from benchflow.contracts import AnalysisResult, Finding, NumberFinding, RatioFinding, SessionTrace
 
@@ -22,11 +22,11 @@ class EfficiencyAnalyzer:
     async def analyze(self, trace: SessionTrace, scenario: "Scenario", mode: str) -> AnalysisResult:
         """Judge the turns; without captured exchanges, the steps that ACP shows stand in, with source `derived`."""
         steps = read_steps(trace)
-        calls = steps.calls
-        repeated = redundant(calls)
+        calls, repeats = steps.calls, read_repeats(trace)
+        repeated = repeats.redundant
         productive = productive_steps(steps.steps, _identities(calls, repeated))
         total, good = len(productive), sum(productive)
-        back = sum(backtracks(calls))
+        back = sum(repeats.backtracks)
         findings: list[Finding] = [
             NumberFinding(name="total_turns", value=total, unit="turns", source=steps.source),
             NumberFinding(name="productive_turns", value=good, unit="turns", source="derived"),

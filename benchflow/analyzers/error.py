@@ -120,8 +120,10 @@ def cascades(calls: Iterable[Call]) -> list[int]:
 
 def _troubles(events: Iterable[Event]) -> Iterator[_Trouble]:
     for event in events:
-        message = event.data.get("message") if event.type == "error" else event.data.get("error")
-        if event.type == "error" or (event.type == "prompt_end" and message):
+        if event.type not in ("error", "prompt_end"):
+            continue
+        message = event.data.get("message" if event.type == "error" else "error")
+        if event.type == "error" or message:
             yield _Trouble(type=classify(str(message)), message=str(message), mono_ms=event.mono_ms)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from benchflow.analyzers.excerpts import counted
 from benchflow.behaviour.calls import Call, read_calls
 from benchflow.behaviour.purpose import Purpose
-from benchflow.behaviour.repeats import backtracks, redundant
+from benchflow.behaviour.repeats import Repeats, read_repeats
 from benchflow.contracts import AnalysisResult, Finding, ListFinding, SessionTrace, StringFinding, TableFinding
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ class StrategyAnalyzer:
 
     async def analyze(self, trace: SessionTrace, scenario: "Scenario", mode: str) -> AnalysisResult:
         """Judge the order in which the agent looked, changed and ran."""
-        calls = read_calls(trace)
-        strategy, reasons = find_strategy(calls)
+        calls, repeats = read_calls(trace), read_repeats(trace)
+        strategy, reasons = find_strategy(calls, repeats)
         counts = Counter(call.purpose for call in calls)
         phases = [f"{purpose} x{number}" for purpose, number in _phases(calls)]
         findings: list[Finding] = [
@@ -46,12 +46,12 @@ class StrategyAnalyzer:
                 source="derived",
             ),
             StringFinding(name="verified", value=verified(calls), source="derived"),
-            ListFinding(name="optimality_notes", items=list(_notes(calls)), source="derived"),
+            ListFinding(name="optimality_notes", items=list(_notes(calls, repeats)), source="derived"),
         ]
         return AnalysisResult(analyzer=self.name, findings=findings, summary=f"{strategy}: {'; '.join(reasons)}")
 
 
-def find_strategy(calls: Sequence[Call]) -> tuple[Strategy, list[str]]:
+def find_strategy(calls: Sequence[Call], repeats: Repeats) -> tuple[Strategy, list[str]]:
     """Classify by the purposes of the calls, the first that applies; return the reasons, too.
 
     `none`: no call. `iterative`: it changed something, ran something, and changed something again, or it went back
@@ -61,7 +61,7 @@ def find_strategy(calls: Sequence[Call]) -> tuple[Strategy, list[str]]:
     if not calls:
         return "none", ["no tool call"]
     purposes = [call.purpose for call in calls]
-    cycles, back = _cycles(purposes), sum(backtracks(calls))
+    cycles, back = _cycles(purposes), sum(repeats.backtracks)
     first_change = purposes.index("change") if "change" in purposes else len(purposes)
     looks, before = purposes.count("look"), purposes[:first_change].count("look")
     reasons = [f"{counted(cycles, 'round')} of change, run, change", f"went back {counted(back, 'time')}"]
@@ -99,13 +99,13 @@ def _cut(phases: Sequence[str]) -> list[str]:
     return [*shown, f"… {len(phases) - _PHASES} more"] if len(phases) > _PHASES else shown
 
 
-def _notes(calls: Sequence[Call]) -> Iterator[str]:
+def _notes(calls: Sequence[Call], repeats: Repeats) -> Iterator[str]:
     """What could have been better: over a fifth of the calls failed, two or more redundant, changes never tried."""
     failed = sum(call.failure is not None for call in calls)
     if calls and failed / len(calls) > _MANY_ERRORS:
         yield f"{failed} of {counted(len(calls), 'call')} failed"
-    repeats = sum(redundant(calls))
-    if repeats >= _MANY_REPEATS:
-        yield f"{counted(repeats, 'redundant call')}"
+    again = sum(repeats.redundant)
+    if again >= _MANY_REPEATS:
+        yield counted(again, "redundant call")
     if verified(calls) == "no":
         yield "nothing was run after the last change"

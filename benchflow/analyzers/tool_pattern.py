@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchflow.analyzers.excerpts import counted, excerpt
 from benchflow.behaviour.calls import Call, call_source, read_calls
-from benchflow.behaviour.repeats import redundant, retried
+from benchflow.behaviour.repeats import read_repeats
 from benchflow.contracts import AnalysisResult, Finding, ListFinding, NumberFinding, SessionTrace, TableFinding
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class ToolPatternAnalyzer:
         calls = read_calls(trace)
         source = call_source(calls)
         tools = [call.tool for call in calls]
-        again = _marked(calls, redundant(calls))
-        tried = _marked(calls, retried(calls))
+        repeats = read_repeats(trace)
+        again, tried = _marked(calls, repeats.redundant), _marked(calls, repeats.retried)
         findings: list[Finding] = [
             ListFinding(name="tool_sequence", items=_cut(tools), source=source),
             NumberFinding(name="unique_tools_used", value=len(set(tools)), unit="tools", source=source),

@@ -1,7 +1,7 @@
 """What a tool call is for: to look at something, to change files, or to run something. A closed table, no model.
 
 The kind that the agent gives decides, where it is one of ACP's; of kind `other`, the words of the tool's name; of a
-command line, its programs. Only its first 2,000 characters count, and of a here-document nothing.
+command line, its programs. Only its first 600 characters count, and of a here-document nothing.
 """
 
 import re
@@ -45,7 +45,7 @@ _GIT_LOOK = _words(
 )
 _PREFIXES = _words("sudo env time nice nohup command exec then do else")
 
-_LONGEST = 2_000
+_LONGEST = 600
 _WRAPPED = re.compile(r"^\s*(?:env\s+)?(?:\S*/)?(?:ba|z|da|k)?sh\s+-\w*c\w*\s+['\"]?")
 _HEREDOC = re.compile(r"<<-?\s*(?:'\\'')?['\"\\]?\w+")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")

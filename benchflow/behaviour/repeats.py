@@ -1,9 +1,28 @@
 """Calls that bring nothing new, calls that are tried again, and changes that go back. Pure, and linear."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from benchflow.behaviour.calls import Call
+from benchflow.behaviour.calls import Call, read_calls
+from benchflow.behaviour.once import once_per_trace
 from benchflow.behaviour.purpose import undoes
+from benchflow.contracts import SessionTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """For each call of a session, in order, whether it is one of these."""
+
+    redundant: Sequence[bool]
+    retried: Sequence[bool]
+    backtracks: Sequence[bool]
+
+
+@once_per_trace
+def read_repeats(trace: SessionTrace) -> Repeats:
+    """Return what the calls of a trace repeat and take back."""
+    calls = read_calls(trace)
+    return Repeats(redundant=redundant(calls), retried=retried(calls), backtracks=backtracks(calls))
 
 
 def redundant(calls: Iterable[Call]) -> list[bool]:
