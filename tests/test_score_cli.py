@@ -70,8 +70,15 @@ def score(
     if judge is not None:
         (tmp_path / "judge.json").write_text(json.dumps([judge]))
     choice = JudgeChoice(upstream=f"script:{tmp_path / 'judge.json'}" if judge is not None else None)
-    request = RescoreRequest(run=str(run), scoring=ScorerChoice(scorer=scorer, judge=choice), sandbox="process", **more)
-    return rescore_sync(request, {"BENCHFLOW_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"})
+    return rescore_sync(request_for(run, choice, scorer=scorer, **more), environ(tmp_path))
+
+
+def request_for(run: Path, judge: JudgeChoice, *, scorer: str | None = None, **more: Any) -> RescoreRequest:
+    return RescoreRequest(run=str(run), scoring=ScorerChoice(scorer=scorer, judge=judge), sandbox="process", **more)
+
+
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"BENCHFLOW_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
 
 
 def after(result: RescoreResult) -> ProfileRow:
@@ -311,7 +318,10 @@ def test_a_run_is_judged_shown_and_judged_again(shell: Shell) -> None:
     shell.write("ruled/scenario.toml", rubric.replace('"tiny"', '"ruled"'))
     shell.write("judge.json", json.dumps(["?", said("pass", 5), said("pass", 4)]))
     shell.write("strict.json", json.dumps([said("fail", 1)]))
-    run = shell.run("run", "mini", "./ruled", "--json", "--judge-upstream", "script:judge.json", "--judge-repeats", "2")
+    run = shell.run(
+        *("run", "mini", "./ruled", "--json", "--judge-upstream", "script:judge.json"),
+        *("--judge-repeats", "2", "--judge-record", "judge.cassette"),
+    )
     assert run.returncode == 0, run.stderr
     row = json.loads(run.stdout)["rows"][0]
 
@@ -322,6 +332,8 @@ def test_a_run_is_judged_shown_and_judged_again(shell: Shell) -> None:
     shown = shell.run("show", "last", "1").stdout
     assert "mean 4.50 of 5 (5, 4): neat is 5" in shown
     assert "agrees with itself 0.50" in shown
+    replayed = shell.run("score", "last", "--judge-upstream", "cassette:judge.cassette", "--judge-repeats", "2")
+    assert "1 trial scored again by composite: 0 changed" in replayed.stdout, replayed.stderr
     again = shell.run("score", "last", "--judge-upstream", "script:strict.json", "--replace")
     assert again.returncode == 0, again.stderr
     assert "pass 0.95 -> fail 0.50" in again.stdout
@@ -345,3 +357,23 @@ def test_a_judge_that_fails_makes_a_trial_unscored_after_a_second_try(shell: She
     assert "status 400: no such model" in row["error"]
     assert row["extensions"]["before_scoring"]["completion_reason"] == "stop"
     assert row["extensions"]["judge"]["failed"] == 1
+
+
+def test_a_judge_on_tape_gives_the_same_verdict_again(tmp_path: Path) -> None:
+    run = stored_run(tmp_path, ONE_CHECK + check("rubric") + TOML)
+    (tmp_path / "judge.json").write_text(json.dumps(["?", said("pass", 2), said("fail", 4)]))
+    tape = tmp_path / "judge.cassette"
+    asked = JudgeChoice(upstream=f"script:{tmp_path / 'judge.json'}", repeats=2, record=tape)
+    first = after(rescore_sync(request_for(run, asked), environ(tmp_path)))
+    again = after(
+        rescore_sync(request_for(run, JudgeChoice(upstream=f"cassette:{tape}", repeats=2)), environ(tmp_path))
+    )
+    other = rescore_sync(request_for(run, JudgeChoice(upstream=f"cassette:{tape}", repeats=3)), environ(tmp_path))
+
+    assert again.check_details == first.check_details
+    for key in ("calls", "refused", "values", "agreement"):
+        assert again.extensions["judge"][key] == first.extensions["judge"][key]
+    assert again.extensions["judge"]["judge"] == f"script (cassette:judge.cassette of script:{tmp_path / 'judge.json'})"
+    assert other.results[0].broken
+    with pytest.raises(InputError, match=r"judge\.cassette"):
+        rescore_sync(request_for(run, asked), environ(tmp_path))

@@ -108,7 +108,8 @@ JudgeUpstream = Annotated[
     typer.Option(
         "--judge-upstream",
         metavar="UPSTREAM",
-        help="Where the judge is asked: the base URL of a compatible server, or script:FILE with its answers.",
+        help="Where the judge is asked: the base URL of a compatible server, script:FILE with its answers, or "
+        "cassette:FILE as --judge-record wrote it.",
         show_default=False,
         rich_help_panel=SCORING,
     ),
@@ -130,6 +131,16 @@ JudgeRepeats = Annotated[
         min=1,
         metavar="N",
         help="Verdicts on each trial; with more than one the judge's agreement with itself is shown.",
+        rich_help_panel=SCORING,
+    ),
+]
+JudgeRecord = Annotated[
+    Path | None,
+    typer.Option(
+        "--judge-record",
+        metavar="FILE",
+        help="Record all that the judge answers in this new cassette.",
+        show_default=False,
         rich_help_panel=SCORING,
     ),
 ]

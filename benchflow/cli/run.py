@@ -36,6 +36,7 @@ from benchflow.cli.options import (
     Faults,
     JudgeModel,
     JudgeName,
+    JudgeRecord,
     JudgeRepeats,
     JudgeUpstream,
     MaxRequests,
@@ -47,6 +48,7 @@ from benchflow.cli.options import (
     ScorerName,
     TokensPerMinute,
 )
+from benchflow.cli.reporting import FailOnRegression, Margin, RequirePower
 
 WHAT, MODEL, PLACE, RESULT = "What runs", "What answers", "Where it runs", "What comes of it"
 """Headings of the options."""
@@ -202,6 +204,7 @@ def command(
     judge_upstream: JudgeUpstream = None,
     judge: JudgeName = None,
     judge_repeats: JudgeRepeats = 1,
+    judge_record: JudgeRecord = None,
     fail_under: Annotated[
         float | None,
         typer.Option(
@@ -212,6 +215,9 @@ def command(
             rich_help_panel=RESULT,
         ),
     ] = None,
+    fail_on_regression: FailOnRegression = None,
+    margin: Margin = 0.0,
+    require_power: RequirePower = None,
     max_unscored: Annotated[
         str,
         typer.Option(
@@ -291,9 +297,18 @@ def command(
         agents_dir=agents_dir,
         scoring=ScorerChoice(
             scorer=scorer,
-            judge=JudgeChoice(provider=judge, model=judge_model, upstream=judge_upstream, repeats=judge_repeats),
+            judge=JudgeChoice(
+                provider=judge, model=judge_model, upstream=judge_upstream, repeats=judge_repeats, record=judge_record
+            ),
         ),
-        gate=Gate(fail_under=fail_under, max_unscored=max_unscored),
+        gate=Gate(
+            fail_under=fail_under,
+            max_unscored=max_unscored,
+            max_cost_usd=max_cost,
+            fail_on_regression=fail_on_regression,
+            margin=margin,
+            require_power=require_power,
+        ),
     )
     result = run_sync(request)
     print_run(result, as_json=as_json)

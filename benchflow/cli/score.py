@@ -9,6 +9,7 @@ from benchflow.cli.options import (
     SCORING,
     JudgeModel,
     JudgeName,
+    JudgeRecord,
     JudgeRepeats,
     JudgeUpstream,
     Prices,
@@ -25,6 +26,7 @@ def command(
     judge_upstream: JudgeUpstream = None,
     judge: JudgeName = None,
     judge_repeats: JudgeRepeats = 1,
+    judge_record: JudgeRecord = None,
     keep_verdicts: Annotated[
         bool,
         typer.Option(
@@ -84,7 +86,13 @@ def command(
             out=out,
             scoring=ScorerChoice(
                 scorer=scorer,
-                judge=JudgeChoice(provider=judge, model=judge_model, upstream=judge_upstream, repeats=judge_repeats),
+                judge=JudgeChoice(
+                    provider=judge,
+                    model=judge_model,
+                    upstream=judge_upstream,
+                    repeats=judge_repeats,
+                    record=judge_record,
+                ),
             ),
             keep_verdicts=keep_verdicts,
             plugins=PluginNames(collectors=tuple(collector or ()), analyzers=tuple(analyzer or ())),

@@ -1,6 +1,7 @@
 """What a user said of the scoring: values, before anything is looked up."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchflow.errors import InputError
 
@@ -14,13 +15,17 @@ class JudgeChoice:
     model: str | None = None
     """`provider/model`, or a name that `upstream` knows."""
     upstream: str | None = None
-    """A base URL, a provider's name, or `script:FILE`."""
+    """A base URL, a provider's name, `script:FILE`, or `cassette:FILE`."""
     repeats: int = 1
     """Verdicts on each trial."""
+    record: Path | None = None
+    """The cassette to write; None: none."""
 
     def __post_init__(self) -> None:
-        if self.provider and (self.model or self.upstream):
-            raise InputError("--judge: it is somebody's own judge; leave out --judge-model and --judge-upstream")
+        if self.provider and (self.model or self.upstream or self.record):
+            raise InputError(
+                "--judge: it is somebody's own judge; leave out --judge-model, --judge-upstream and --judge-record"
+            )
 
     @property
     def named(self) -> bool:

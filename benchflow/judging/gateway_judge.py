@@ -106,7 +106,7 @@ class GatewayJudges:
             attempt=case.attempt,
             model=self._opened.model,
             alone=True,  # every request is the judge's main work
-            scenario_id=case.scenario_id,
+            scenario_id=case.trial,  # by which a cassette finds the case: it is the agent's, too
             iteration=case.iteration,
         )
 

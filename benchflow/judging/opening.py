@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchflow.errors import InputError
@@ -11,6 +12,7 @@ from benchflow.judging.choice import JudgeChoice
 
 JUDGE_KEY = "BENCHFLOW_JUDGE_KEY"
 """The variable with the judge's key, wherever it is asked; without it a provider's own is taken."""
+CASSETTE = "cassette:"
 SCRIPTED = "script"
 """What a judge is called as a model that is none."""
 
@@ -18,6 +20,8 @@ SCRIPTED = "script"
 def open_judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstream:
     """Open the upstream of a judge, with a key that is its own. Raises InputError."""
     upstream, model = choice.upstream, choice.model
+    if upstream is not None and upstream.startswith(CASSETTE):
+        return _open_cassette(choice, Path(upstream.removeprefix(CASSETTE)))
     if upstream in ("oracle", "null"):
         raise InputError(
             f"--judge-upstream {upstream}: it cannot judge; name a model with --judge-model, or use script:FILE for "
@@ -34,7 +38,7 @@ def open_judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstrea
         if provider is None and urlsplit(upstream).scheme not in ("http", "https"):
             raise InputError(
                 f"--judge-upstream {upstream}: not known; it is the base URL of a compatible server, a provider's name "
-                f"({', '.join(sorted(providers()))}), or script:FILE"
+                f"({', '.join(sorted(providers()))}), script:FILE or cassette:FILE"
             )
         if not model:
             raise InputError(f"--judge-upstream {upstream}: say with --judge-model which of its models is to judge")
@@ -45,6 +49,16 @@ def open_judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstrea
         )
     opened = open_upstream(upstream, model, keys, default_model=SCRIPTED)
     return replace(opened, note=None)
+
+
+def _open_cassette(choice: JudgeChoice, path: Path) -> OpenedUpstream:
+    if choice.model or choice.record:
+        raise InputError(
+            "--judge-upstream cassette: it says which model judged; leave out --judge-model and --judge-record"
+        )
+    from benchflow.judging.tape import open_judge_replay
+
+    return open_judge_replay(path)
 
 
 def _provider(upstream: str | None, model: str | None) -> Provider | None:

@@ -14,7 +14,6 @@ from benchflow.scenario import Scenario
 class Case:
     """One try of one trial, as a judge's own record names it."""
 
-    scenario_id: str
     iteration: int
     trial: str
     attempt: int
@@ -26,7 +25,6 @@ def case_of(scenario: Scenario, context: ScorerContext) -> Case:
     """Return the case that a scorer was called for."""
     told = context.metadata
     return Case(
-        scenario_id=scenario.id,
         iteration=context.iteration,
         trial=str(told.get("trial") or scenario.id),
         attempt=int(told.get("attempt") or 1),

@@ -131,7 +131,7 @@ def _print_checks(console: "Console", checks: Sequence[ScorerCheckResult]) -> No
         name = block(one_line(f"{check.id}: {check.description}"), "       ", console.width)
         console.print(Text(f"  {word} ", style).append(name[7:], "default"))
         if check.rationale is not None:
-            said = f"{check.actual}: {check.rationale}"
+            said = f"{check.actual}: {check.rationale}" if check.actual else check.rationale
             console.print(Text(block(head(said, _TEXT_LINES), "       ", console.width), "dim"))
         if check.passed or check.rationale is not None:
             continue

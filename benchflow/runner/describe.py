@@ -17,7 +17,7 @@ from benchflow.sandbox.choose import Choice
 
 def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, Any]:
     """Return the content of run.json."""
-    request = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(job.request).items()}
+    request = _plain(asdict(job.request))
     request["prices"] = job.prices.source if job.prices else None
     return {
         "schema": SCHEMA,
@@ -37,6 +37,13 @@ def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, A
             "python": sys.version.split()[0],
         },
     }
+
+
+def _plain(value: Any) -> Any:
+    """Write paths as texts, however deep they are."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return str(value) if isinstance(value, Path) else value
 
 
 def _describe_arm(arm: Arm) -> dict[str, Any]:

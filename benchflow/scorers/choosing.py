@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ class Scoring:
     """A plugin; None: `name` is built in."""
     judge: OpenedUpstream | JudgeProvider | None = None
     repeats: int = 1
+    record: Path | None = None
+    """The cassette of the judge that is written; None: none."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -72,19 +75,28 @@ class Scoring:
         from benchflow.scorers.composite import CompositeScorer
         from benchflow.scorers.rubric import RubricScorer
 
-        async with _open_judges(self.judge, clock, redactor, prices) as judges:
+        async with _open_judges(self.judge, clock, redactor, prices, self.record) as judges:
             rubric = RubricScorer(judges, redactor, repeats=self.repeats)
             yield rubric if self.name == "rubric" else CompositeScorer(checks, rubric)
 
 
 @asynccontextmanager
 async def _open_judges(
-    judge: OpenedUpstream | JudgeProvider, clock: Clock, redactor: Redactor, prices: "OwnPrices | None"
+    judge: OpenedUpstream | JudgeProvider,
+    clock: Clock,
+    redactor: Redactor,
+    prices: "OwnPrices | None",
+    record: Path | None,
 ) -> "AsyncIterator[Judges]":
     if isinstance(judge, OpenedUpstream):
         from benchflow.judging.gateway_judge import GatewayJudges
 
-        async with GatewayJudges(judge, clock=clock, redactor=redactor, prices=prices) as judges:
+        recorder = None
+        if record:
+            from benchflow.judging.tape import judge_recorder
+
+            recorder = judge_recorder(record, judge, redactor)
+        async with GatewayJudges(judge, clock=clock, redactor=redactor, prices=prices, record=recorder) as judges:
             yield judges
     else:
         from benchflow.judging.sitting import OneJudge
@@ -105,7 +117,7 @@ def choose_scoring(
     ruled = [scenario.id for scenario in scenarios if scenario.rubric]
     name = choice.scorer or next(iter(plugged), "composite" if ruled else "checks")
     if name not in BUILT_IN:
-        own = plugged[name] if name in plugged else load("scorer", name)
+        own = plugged[name] if name in plugged else _load_scorer(name)
         return Scoring(name=own.id, own=own)
     needs = name == "rubric" or (name == "composite" and bool(ruled))
     if not needs:
@@ -122,7 +134,23 @@ def choose_scoring(
             f"{reason}, and there is no judge; name one with --judge-model, as in openai/gpt-4.1, or --judge-upstream"
             f"{without}"
         )
-    return Scoring(name=name, judge=_judge(choice.judge, environ), repeats=choice.judge.repeats)
+    if choice.judge.record:
+        from benchflow.gateway.cassettes.writer import refuse_existing
+
+        refuse_existing(choice.judge.record)
+    return Scoring(
+        name=name,
+        judge=_judge(choice.judge, environ),
+        repeats=choice.judge.repeats,
+        record=choice.judge.record,
+    )
+
+
+def _load_scorer(name: str) -> Scorer:
+    try:
+        return load("scorer", name)
+    except InputError as exc:
+        raise InputError(f"--scorer: {exc} ({', '.join(BUILT_IN)} are built in)") from exc
 
 
 def _judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstream | JudgeProvider:
