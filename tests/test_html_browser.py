@@ -10,6 +10,7 @@ from stored import make_row, try_folder, write_run
 from trials import Asked, TryLogs
 
 from benchflow.contracts.verdict import ScorerCheckResult
+from benchflow.runner.gate import GateVerdict
 
 pytestmark = [
     pytest.mark.browser,
@@ -36,9 +37,12 @@ def assert_quiet(page: Page) -> None:
 
 
 def test_a_run_shows_its_figures_and_every_trial_and_asks_for_nothing(chromium: Chromium, tmp_path: Path) -> None:
-    page = open_page(chromium, make_page(tmp_path / "page.html", small_run(tmp_path / "runs")))
+    missed = GateVerdict(option="--fail-under", missed=True, reason="mean score 0.50")
+    path = make_page(tmp_path / "page.html", small_run(tmp_path / "runs"), verdicts=[missed])
+    page = open_page(chromium, path)
 
     assert page.text("h1") == "mini"
+    assert page.text(".callout.fail") == "--fail-under missed: mean score 0.50"
     assert "1 of 2" in page.text(".tiles")
     assert page.run("document.querySelectorAll('.plot circle').length") == 4
     assert page.run("[...document.querySelectorAll('.matrix .mark')].map((mark) => mark.textContent)") == [

@@ -13,10 +13,9 @@ from benchflow.errors import InputError
 from benchflow.report.document import Document
 from benchflow.report.layout import Part
 from benchflow.report.markdown import render_markdown
+from benchflow.report.terminal import STEP_SUMMARY
 
 STDOUT = Path("-")
-STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The variable in which GitHub Actions names the file that it shows on the job's page."""
 
 
 @dataclass(frozen=True, kw_only=True)

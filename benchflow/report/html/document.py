@@ -16,7 +16,8 @@ from benchflow.report.layout import Part
 from benchflow.report.profile import CellName, Comparison, Profile
 from benchflow.report.profile.matching import name_text
 from benchflow.report.profile_layout import further_parts
-from benchflow.report.text import one_line
+from benchflow.report.text import one_line, sanitize
+from benchflow.runner.gate import GateVerdict
 from benchflow.store import StoredRun
 
 
@@ -57,6 +58,7 @@ class Document:
     """It is of two runs."""
     version: str
     runs: Sequence[RunHead]
+    gates: Sequence[GateVerdict]
     notes: Sequence[str]
     totals: Sequence[Fact]
     cells: Sequence[Cell]
@@ -73,7 +75,9 @@ class Document:
     """Trials that are listed without what happened in them."""
 
 
-def make_document(figures: Profile | Comparison, runs: Sequence[StoredRun]) -> tuple[Document, list[Wanted]]:
+def make_document(
+    figures: Profile | Comparison, runs: Sequence[StoredRun], verdicts: Sequence[GateVerdict] = ()
+) -> tuple[Document, list[Wanted]]:
     """Make the content of a run's page, or of a comparison's, and say which trials' details it wants."""
     sides = {"base": figures.base, "head": figures.head} if isinstance(figures, Comparison) else {"": figures}
     cells = [cell for side, profile in sides.items() for cell in make_cells(profile, side)]
@@ -86,7 +90,11 @@ def make_document(figures: Profile | Comparison, runs: Sequence[StoredRun]) -> t
         compared=compared,
         subtitle=" against ".join(", ".join(map(one_line, profile.runs)) for profile in reversed(profiles)),
         version=__version__,
-        runs=[RunHead(id=one_line(run.id), argument=run_argument(run.folder), side=_side(sides, run)) for run in runs],
+        runs=[
+            RunHead(id=one_line(run.id), argument=sanitize(run_argument(run.folder)), side=_side(sides, run))
+            for run in runs
+        ],
+        gates=verdicts,
         notes=list(_notes(figures)),
         totals=make_facts(total for side, profile in sides.items() for total in _totals(profile, side)),
         cells=cells,
@@ -130,7 +138,7 @@ def _list_all(sides: Mapping[str, Profile], runs: Sequence[StoredRun]) -> tuple[
     wanted: list[Wanted] = []
     places = _places(sides)
     for index, run in enumerate(runs):
-        prefix = f"{run.id}/" if len(runs) > 1 else ""
+        prefix = f"{sanitize(run.id)}/" if len(runs) > 1 else ""
         lines += list_trials(run, index, prefix, places[_side(sides, run)])
         rows = {row.trial: row for row in run.rows}
         wanted += [Wanted(run=run, key=key, id=prefix + key, row=rows.get(key)) for key in run.keys]

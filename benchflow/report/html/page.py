@@ -15,6 +15,7 @@ import orjson
 from benchflow.report.html.document import Document, make_document
 from benchflow.report.html.packing import MOST_BYTES, Packed, pack_trials
 from benchflow.report.profile import Comparison, Profile
+from benchflow.runner.gate import GateVerdict
 from benchflow.store import StoredRun
 
 _STYLES = ("base", "overview", "trial", "print")
@@ -23,20 +24,36 @@ _MARK = re.compile(r"<!-- put (\w+) -->")
 
 
 def write_html(
-    path: Path, figures: Profile | Comparison, runs: Sequence[StoredRun], *, most_bytes: int = MOST_BYTES
+    path: Path,
+    figures: Profile | Comparison,
+    runs: Sequence[StoredRun],
+    *,
+    verdicts: Sequence[GateVerdict] = (),
+    most_bytes: int = MOST_BYTES,
 ) -> None:
-    """Write one self-contained file: the figures of a run or of a comparison, and the trials of `runs`.
-
-    `runs` are those that the figures were made of, as far as their folders are there: base before head. `most_bytes`
-    bounds what all trials' trajectories take; those of passed trials, the oldest first, are left out for it, and the
-    page says so. The file is replaced whole or not at all.
-    """
-    document, wanted = make_document(figures, runs)
-    packed = pack_trials(wanted, most_bytes)
+    """Write what `render_html` gives. The file is replaced whole or not at all."""
     draft = path.with_name(path.name + ".draft")
     with draft.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(render(replace(document, left_out=packed.left_out), packed))
+        file.writelines(render_html(figures, runs, verdicts=verdicts, most_bytes=most_bytes))
     os.replace(draft, path)
+
+
+def render_html(
+    figures: Profile | Comparison,
+    runs: Sequence[StoredRun],
+    *,
+    verdicts: Sequence[GateVerdict] = (),
+    most_bytes: int = MOST_BYTES,
+) -> Iterator[str]:
+    """Yield one self-contained page in pieces: the figures of a run or of a comparison, and the trials of `runs`.
+
+    `runs` are those that the figures were made of, as far as their folders are there: base before head. `verdicts` are
+    those of gates. `most_bytes` bounds what all trials' trajectories take; those of passed trials, the oldest first,
+    are left out for it, and the page says so.
+    """
+    document, wanted = make_document(figures, runs, verdicts)
+    packed = pack_trials(wanted, most_bytes)
+    yield from render(replace(document, left_out=packed.left_out), packed)
 
 
 def render(document: Document, packed: Packed) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchflow.report import numbers
 from benchflow.report.console import run_argument, trial_argument
 from benchflow.report.profile import CellName
-from benchflow.report.text import one_line
+from benchflow.report.text import one_line, sanitize
 from benchflow.report.verdict import is_played, judge
 from benchflow.row import ProfileRow
 from benchflow.store import StoredRun
@@ -72,7 +72,7 @@ def cell_name(row: ProfileRow) -> CellName:
 
 
 def _command(argument: str, key: str) -> str:
-    return f"benchflow show {argument} {trial_argument(key)}"
+    return sanitize(f"benchflow show {argument} {trial_argument(key)}")
 
 
 def _line(

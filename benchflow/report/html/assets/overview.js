@@ -7,6 +7,7 @@ function overviewView() {
     { class: "overview" },
     h("header", null, h("h1", null, page.title), h("p", { class: "about" }, page.subtitle)),
     h("dl", { class: "tiles" }, page.totals.map((fact) => h("div", null, h("dt", null, fact.label), h("dd", null, fact.value)))),
+    page.gates.map((gate) => h("p", { class: `callout ${gate.missed ? "fail" : "pass"}` }, h("b", null, `${gate.option} ${gate.missed ? "missed" : "kept"}: `), gate.reason)),
     page.notes.map((note) => h("p", { class: "callout" }, note)),
     page.compared ? [page.versus.map(versusSection), cellSection()] : [cellSection(), page.versus.map(versusSection)],
     page.scenarios.length ? [heading(2, "matrix", "Scenarios", h("small", null, "a mark for each trial: ✓ passed, ✕ failed, ? unscored")), matrixTable()] : null,
