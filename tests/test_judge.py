@@ -13,10 +13,11 @@ from rubrics import TOML, said
 from scenario_rig import ONE_CHECK, BrokenSandbox, check, make_rig
 
 from benchflow.clock import Clock
-from benchflow.contracts import ScorerContext, ScorerResult
+from benchflow.contracts import JudgeRequest, ScorerContext, ScorerResult
 from benchflow.errors import InputError
 from benchflow.gateway.dialects.table import DIALECTS
 from benchflow.gateway.dialects.writing import json_response
+from benchflow.gateway.http.client import HttpClient
 from benchflow.gateway.http.server import serve
 from benchflow.gateway.message import RawRequest, RawResponse
 from benchflow.gateway.own_prices import read_prices
@@ -26,10 +27,11 @@ from benchflow.gateway.upstreams.opening import OpenedUpstream
 from benchflow.gateway.upstreams.providers import providers
 from benchflow.gateway.upstreams.script import Script, ScriptedAnswer, read_script
 from benchflow.gateway.wrapping.retrying import Retries
-from benchflow.judging.asking import SPOKEN, write_body
+from benchflow.judging.asking import SPOKEN, Asker, write_body
 from benchflow.judging.choice import JudgeChoice
 from benchflow.judging.gateway_judge import GatewayJudges
 from benchflow.judging.opening import open_judge
+from benchflow.judging.sitting import Case
 from benchflow.redact import Redactor
 from benchflow.scorers.rubric import RubricScorer
 
@@ -174,8 +176,6 @@ async def test_a_judge_whose_upstream_speaks_nothing_that_we_do_is_refused(tmp_p
 
 
 def test_openai_is_told_the_cap_in_its_own_word() -> None:
-    from benchflow.contracts import JudgeRequest
-
     request = JudgeRequest(prompt="?", model="m", max_output_tokens=7)
     bodies = [write_body(SPOKEN[0], request, cap=providers()[name].output_cap) for name in ("openai", "mistral")]
 
@@ -227,3 +227,29 @@ def test_a_judges_script_is_that_of_an_upstream(tmp_path: Path) -> None:
     (tmp_path / "judge.json").write_text(json.dumps([said()]))
 
     assert read_script(tmp_path / "judge.json") == [ScriptedAnswer(text=said())]
+
+
+async def test_a_judge_whose_calls_cannot_be_recorded_leaves_the_trial_unscored(tmp_path: Path) -> None:
+    (tmp_path / "try").write_text("a file, where a folder should be")
+    result = await judged(tmp_path, script(tmp_path, said()))
+
+    assert result.success is None
+    assert result.error is not None
+    assert result.error.startswith("the judge's calls cannot be recorded: ")
+
+
+async def test_nobody_else_can_ask_the_judge(tmp_path: Path) -> None:
+    case = Case(iteration=0, trial="t", attempt=1, folder=tmp_path)
+    async with (
+        GatewayJudges(script(tmp_path, said()), clock=Clock(), redactor=Redactor([])) as judges,
+        judges.sit(case) as judge,
+    ):
+        assert isinstance(judge, Asker)
+        client = HttpClient()
+        head, body = await client.send(
+            "POST", f"{judge.base}/v1/chat/completions", (("Authorization", "Bearer another"),), b"{}", lambda: None
+        )
+        await body.aclose()
+        await client.aclose()
+
+    assert head.status == 401

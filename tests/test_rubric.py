@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rubrics import EVIDENCE, RUBRIC, TOML, ToldJudge, said
 from scenario_rig import ONE_CHECK, BrokenSandbox, Rig, check, make_rig
+from stored import make_row
 from trials import two_turns
 
 from benchflow.contracts import CostBreakdown, Event, ScorerContext, ScorerResult, TokenBreakdown
@@ -22,12 +23,14 @@ from benchflow.judging.rubrics import BUILT_IN, grade_of
 from benchflow.judging.sitting import OneJudge
 from benchflow.judging.verdict import RATIONALE_KEPT, NoVerdict, read_verdict
 from benchflow.redact import Redactor
-from benchflow.row import ProfileRow
+from benchflow.row import ProfileRow, read_rows
 from benchflow.scorers.checks import ChecksScorer
 from benchflow.scorers.composite import CompositeScorer
 from benchflow.scorers.foreign import ForeignScorer
 from benchflow.scorers.rubric import RubricScorer
 from benchflow.trace import build_trace
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
 def values(text: str) -> dict[str, object]:
@@ -183,11 +186,18 @@ def test_what_an_agent_injects_stays_quoted(injected: str) -> None:
         assert prompt.count(f"<<<END answer {mark}>>>") == 1
 
 
-def test_a_mark_that_an_agent_guessed_is_not_used() -> None:
-    guessed = mark_for(RUBRIC, EVIDENCE)
-    forger = Evidence(task=EVIDENCE.task, answer=EVIDENCE.answer, changes="", trajectory=guessed)
+def test_whoever_repeats_a_mark_has_another_one() -> None:
+    seen = mark_for(RUBRIC, EVIDENCE)
+    forger = Evidence(task=EVIDENCE.task, answer=EVIDENCE.answer, changes="", trajectory=seen)
 
-    assert mark_for(RUBRIC, forger) not in ("", guessed)
+    assert mark_for(RUBRIC, forger) != seen
+
+
+def test_the_readmes_scripted_answer_is_a_verdict() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", README.split("## Judge with a rubric")[1], re.DOTALL)
+    (answer,) = json.loads(block)
+
+    assert [opinion.value for opinion in read_verdict(answer, BUILT_IN).values()] == ["pass", 4]
 
 
 @pytest.mark.parametrize("injected", INJECTIONS)
@@ -371,10 +381,6 @@ def test_a_long_text_loses_its_middle() -> None:
 
 
 def test_a_row_keeps_grade_and_reason(tmp_path: Path) -> None:
-    from stored import make_row
-
-    from benchflow.row import read_rows
-
     details = tuple(ruling.as_result() for ruling in rule(RUBRIC, [read_verdict(said(), RUBRIC)]))
     row = make_row(check_details=details)
     (tmp_path / "rows.jsonl").write_bytes(row.to_json() + b"\n")
@@ -398,8 +404,7 @@ class Chooses(LLMClient):
 
 
 async def test_the_readmes_scorer_asks_somebody_elses_judge(tmp_path: Path) -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text()
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "closed_qa.py" in block]
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "closed_qa.py" in block]
     module: dict[str, Any] = {}
     exec(code, module)
     init(client=Chooses(openai=None))  # type: ignore[arg-type]

@@ -89,8 +89,9 @@ class Asker:
             async with aclosing(chunks):
                 async for _ in chunks:
                     pass
-        with anyio.fail_after(ENTERED_S):
+        with anyio.move_on_after(ENTERED_S):
             return await self.ended.take()
+        raise NoAnswer("its answer could not be put on record")
 
     def _headers(self) -> Headers:
         dialect = DIALECTS[self.dialect]

@@ -4,7 +4,7 @@ import secrets
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +13,7 @@ import anyio
 from benchflow.clock import Clock
 from benchflow.contracts import JudgeProvider
 from benchflow.errors import InputError, TrialError
-from benchflow.gateway.gateway import Gateway
+from benchflow.gateway.gateway import Gateway, Tap
 from benchflow.gateway.guard import Guard
 from benchflow.gateway.http.client import HttpClient
 from benchflow.gateway.upstream import TrialContext, Upstream
@@ -74,22 +74,14 @@ class GatewayJudges:
         """Hear one case: its exchanges go to `judge/llm.jsonl` in the case's folder."""
         key = secrets.token_hex(16)  # nobody else on this machine may spend the judge's
         ended = LastExchange()
-        with _record_in(case.folder) as folder, _listening() as sock:
-            address = f"127.0.0.1:{sock.getsockname()[1]}"
-            tap = await self._gateway.attach(
-                sock,
-                self._context(case),
-                folder,
-                (self._dialect,),
-                guard=lambda recording: Guard(recording, key, lambda _: None),
-                on_exchange=ended.add,
-            )
+        with _folder_for(case.folder) as folder:
+            port, tap = await self._attach(case, folder, key, ended)
             client = HttpClient()
             try:
                 yield Asker(
                     id=f"{self._opened.model} ({self._opened.label})",
                     client=client,
-                    base=f"http://{address}",
+                    base=f"http://127.0.0.1:{port}",
                     key=key,
                     dialect=self._dialect,
                     cap=self._output_cap(),
@@ -99,6 +91,24 @@ class GatewayJudges:
                 with anyio.CancelScope(shield=True):  # an interrupted run must leave no connection behind
                     await client.aclose()
                     await tap.close(grace_s=0.5)
+
+    async def _attach(self, case: Case, folder: Path, key: str, ended: LastExchange) -> tuple[int, Tap]:
+        """Listen for the case. Raises TrialError(`scorer`) where its record cannot be written."""
+        try:
+            with ExitStack() as stack:
+                sock = stack.enter_context(_listen(folder))
+                tap = await self._gateway.attach(
+                    sock,
+                    self._context(case),
+                    folder,
+                    (self._dialect,),
+                    guard=lambda recording: Guard(recording, key, lambda _: None),
+                    on_exchange=ended.add,
+                )
+                stack.pop_all()  # the gateway has taken the socket over
+                return sock.getsockname()[1], tap
+        except (InputError, OSError) as exc:
+            raise TrialError("scorer", f"the judge's calls cannot be recorded: {exc}") from exc
 
     def _context(self, case: Case) -> TrialContext:
         return TrialContext(
@@ -126,21 +136,17 @@ def _common(spoken: list[str], label: str) -> str:
     return known[0]
 
 
+def _listen(folder: Path) -> socket.socket:
+    """Make the folder of a record, and open the socket by which it fills."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return socket.create_server(("127.0.0.1", 0))
+
+
 @contextmanager
-def _record_in(folder: Path | None) -> Iterator[Path]:
-    """Make the folder of the record. Raises TrialError(`scorer`) where it cannot be written."""
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="benchflow-judge-") as made:
-            yield Path(made)
-        return
-    try:
-        (folder / RECORD).mkdir(parents=True, exist_ok=True)
+def _folder_for(folder: Path | None) -> Iterator[Path]:
+    """Yield the folder of the record; None: one that is removed again."""
+    if folder is not None:
         yield folder / RECORD
-    except (InputError, OSError) as exc:
-        raise TrialError("scorer", f"the judge's calls cannot be recorded: {exc}") from exc
-
-
-@contextmanager
-def _listening() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        yield sock
+        return
+    with tempfile.TemporaryDirectory(prefix="benchflow-judge-") as made:
+        yield Path(made)

@@ -60,15 +60,12 @@ def write_prompt(rubric: Rubric, evidence: Evidence) -> str:
 
 
 def mark_for(rubric: Rubric, evidence: Evidence) -> str:
-    """Return a mark that stands in none of the texts.
+    """Return a mark that stands in none of the texts, because it is a digest of all of them.
 
-    It is a digest of all of them: whoever wrote one of them would have to know it before.
+    Whoever would have it in one of them would have to find a text that contains its own digest.
     """
-    texts = list(evidence.texts().values())
-    mark = hashlib.sha256(json.dumps([rubric.model_dump(), texts]).encode()).hexdigest()[:MARK_LENGTH]
-    while any(mark in text for text in texts):
-        mark = hashlib.sha256(mark.encode()).hexdigest()[:MARK_LENGTH]
-    return mark
+    known = [rubric.model_dump(), evidence.texts()]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:MARK_LENGTH]
 
 
 def ask_again(prompt: str, complaint: str) -> str:
