@@ -7,9 +7,9 @@ import typer
 
 from benchflow.cli.reporting import (
     FILES,
-    GATES,
     AcrossUpstreams,
     Csv,
+    FailOnRegression,
     FailUnder,
     Html,
     Json,
@@ -47,15 +47,7 @@ def command(
         ),
     ] = None,
     fail_under: FailUnder = None,
-    fail_on_regression: Annotated[
-        str | None,
-        typer.Option(
-            metavar="BASE",
-            help="Exit 1 when success or score is surely worse than that of BASE: a run, its rows, or a baseline.",
-            show_default=False,
-            rich_help_panel=GATES,
-        ),
-    ] = None,
+    fail_on_regression: FailOnRegression = None,
     margin: Margin = 0.0,
     require_power: RequirePower = None,
     max_cost: MaxCost = None,

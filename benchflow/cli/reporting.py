@@ -50,6 +50,15 @@ MaxCost = Annotated[
         rich_help_panel=GATES,
     ),
 ]
+FailOnRegression = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BASE",
+        help="Exit 1 when success or score is surely worse than that of BASE: a run, its rows, or a baseline.",
+        show_default=False,
+        rich_help_panel=GATES,
+    ),
+]
 Margin = Annotated[
     float,
     typer.Option(

@@ -28,6 +28,18 @@ class Document:
     verdicts: Sequence[GateVerdict] = field(default=())
 
     @property
+    def sides(self) -> dict[str, Profile]:
+        """The figures of each side that has rows."""
+        figures = self.figures
+        every = {"run": figures} if isinstance(figures, Profile) else {"base": figures.base, "head": figures.head}
+        return {side: profile for side, profile in every.items() if side in self.rows}
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is on two runs, so that each row is said to be of which."""
+        return isinstance(self.figures, Comparison)
+
+    @property
     def cells(self) -> tuple[CellFigures, ...]:
         """The cells of all sides, base before head."""
         if isinstance(self.figures, Profile):

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
 from benchflow.report.document import Document
-from benchflow.report.profile import CellFigures, CellName, Profile
+from benchflow.report.profile import CellFigures, CellName
 from benchflow.report.profile.matching import name_text
 from benchflow.report.verdict import describe_check, judge
 from benchflow.row import ProfileRow
@@ -26,16 +26,14 @@ def write_junit(document: Document, stream: BinaryIO) -> None:
 
 
 def _lines(document: Document) -> Iterator[str]:
-    figures = document.figures
-    sides = {"run": figures} if isinstance(figures, Profile) else {"base": figures.base, "head": figures.head}
-    shown = [profile for side, profile in sides.items() if side in document.rows]
+    shown = document.sides.values()
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     total, failed = sum(one.trials for one in shown), sum(one.scored - one.passed for one in shown)
     errors = sum(one.unscored for one in shown)
     yield f'<testsuites name="benchflow" tests="{total}" failures="{failed}" errors="{errors}">'
     for side, rows in document.rows.items():
-        cells = {cell.name: cell for cell in sides[side].cells}
-        prefix = "" if len(document.rows) == 1 else f"{side}: "
+        cells = {cell.name: cell for cell in document.sides[side].cells}
+        prefix = f"{side}: " if document.compares else ""
         for name, group in groupby(rows, key=_cell):
             yield from _suite(prefix + name_text(name), cells[name], group)
     yield "</testsuites>"

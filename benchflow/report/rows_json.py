@@ -7,7 +7,6 @@ import orjson
 
 from benchflow import __version__
 from benchflow.report.document import Document
-from benchflow.report.profile import Profile
 from benchflow.row import ProfileRow
 
 
@@ -16,10 +15,10 @@ def write_json(document: Document, stream: BinaryIO) -> None:
 
     The rows of a comparison are `{"base": [...], "head": [...]}`.
     """
-    kind = "profile" if isinstance(document.figures, Profile) else "comparison"
+    kind = "comparison" if document.compares else "profile"
     head = {"benchflow_version": __version__, kind: document.figures, "gates": list(document.verdicts)}
     stream.write(orjson.dumps(head)[:-1] + b',"rows":')
-    if len(document.rows) == 1:
+    if not document.compares:
         (rows,) = document.rows.values()
         _write_rows(rows, stream)
     else:

@@ -19,16 +19,12 @@ def write_csv(document: Document, stream: BinaryIO) -> None:
     text = TextIOWrapper(stream, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
     try:
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*_side_title(document), *(column.name for column in columns)])
+        writer.writerow([*(["side"] if document.compares else []), *(column.name for column in columns)])
         for side, rows in document.rows.items():
-            before = [side] if len(document.rows) > 1 else []
+            before = [side] if document.compares else []
             writer.writerows([*before, *_cells(columns, row)] for row in rows)
     finally:
         text.detach()
-
-
-def _side_title(document: Document) -> list[str]:
-    return ["side"] if len(document.rows) > 1 else []
 
 
 def _cells(columns: list[FlatColumn], row: ProfileRow) -> Iterator[str]:

@@ -9,6 +9,9 @@ from benchflow.report.text import escape_json
 if TYPE_CHECKING:
     from rich.console import Console
 
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The variable in which GitHub Actions names the file that it shows on the page of a job."""
+
 
 def open_console(*, stderr: bool = False) -> "Console":
     """Return a console on stdout or stderr, without markup; in colour only on a terminal and without NO_COLOR."""

@@ -122,7 +122,7 @@ class Gate:
         """
         if summary.missing and not self._stopped(summary):
             return 130
-        if summary.halted:
+        if summary.halted and not self._stopped(summary):
             return 2
         if summary.unscored > allowed_unscored(self.max_unscored, summary.trials):
             return 3
@@ -130,8 +130,8 @@ class Gate:
         return int(any(verdict.missed for verdict in judged))
 
     def _stopped(self, summary: Summary) -> bool:
-        """Whether trials are missing since the money was spent."""
-        return self.max_cost_usd is not None and summary.spent_usd >= self.max_cost_usd
+        """Whether trials are missing since the money was spent, which is a gate missed and no interruption."""
+        return self.max_cost_usd is not None and summary.missing > 0 and summary.spent_usd >= self.max_cost_usd
 
 
 def _judge_score(mean: float | None, least: float) -> GateVerdict:

@@ -82,9 +82,10 @@ class RunRequest:
         if self.replay and (self.models or self.upstream):
             raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
         answered = self.models or self.upstream or self.replay or self.own_backend or self.provider
-        if self.gate.fail_under is not None and not answered:
+        if (self.gate.fail_under is not None or self.gate.fail_on_regression) and not answered:
+            option = "--fail-under" if self.gate.fail_under is not None else "--fail-on-regression"
             raise InputError(
-                "--fail-under: no model was named, so the oracle would play and the gate would judge nothing; "
+                f"{option}: no model was named, so the oracle would play and the gate would judge nothing; "
                 "name one with --model, or say --upstream oracle if that is what you want"
             )
 

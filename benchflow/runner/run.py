@@ -4,7 +4,7 @@ import gc
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -17,8 +17,9 @@ from benchflow.report.terminal import say
 from benchflow.row import ProfileRow
 from benchflow.runner.describe import describe_run
 from benchflow.runner.folder import RunFolder
-from benchflow.runner.gate import Summary, summarize
+from benchflow.runner.gate import GateVerdict, Summary, summarize
 from benchflow.runner.interrupt import interruptible
+from benchflow.runner.judged import judge_rows, open_base
 from benchflow.runner.lookup import Job, look_up
 from benchflow.runner.matrix import describe_matrix
 from benchflow.runner.opening import Say, Site, open_lines, open_scorer, open_stages, require_upstreams
@@ -40,15 +41,20 @@ class RunResult:
     """In the plan's order; what was interrupted has none."""
     summary: Summary
     exit_code: int
+    verdicts: Sequence[GateVerdict] = ()
+    """Of the gates that were asked for."""
 
 
 def run_sync(request: RunRequest, environ: Mapping[str, str] = os.environ) -> RunResult:
     """Run it all. Raises InputError, before any agent is started where that is possible."""
     job = look_up(request, environ)
+    base = open_base(job)
     try:
-        return anyio.run(perform, job, say)
+        result = anyio.run(perform, job, say)
     except BaseExceptionGroup as group:
         raise first_cause(group) from group
+    verdicts = judge_rows(request.gate, result.summary, result.rows, base)
+    return replace(result, verdicts=verdicts, exit_code=request.gate.exit_code(result.summary, verdicts))
 
 
 async def perform(job: Job, say: Say) -> RunResult:

@@ -32,8 +32,8 @@ def match_cells(base: Sequence[CellName], head: Sequence[CellName], *, across_up
     if "model" in free and not across_upstreams and _values(base, "model") != _values(head, "model"):
         raise InputError(
             f"base was answered by {_source(base[0])}, head by {_source(head[0])}: a difference would say nothing of "
-            "the agent; compare runs with the same upstream and model, or say --across-upstreams if that is what is "
-            "compared"
+            "the agent; compare runs with the same upstream and model, or, with `report` and `compare`, say "
+            "--across-upstreams if that is what is compared"
         )
     fixed = [factor for factor in FACTORS if factor not in free]
     first, second = (
