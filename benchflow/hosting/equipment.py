@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchflow.clock import Clock
-from benchflow.contracts import CreateSessionParams
+from benchflow.contracts import CreateSessionParams, PermissionConfig
 from benchflow.gateway.gateway import Gateway
+from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting.backend import OwnBackend
 from benchflow.hosting.launch import LaunchValues, agent_environment, canonical_variables, launch_argv, write_home
 from benchflow.hosting.modes import write_mode
@@ -17,7 +18,7 @@ from benchflow.manifest import Manifest
 from benchflow.mode import BASELINE, Mode
 from benchflow.network.border import border_sockets, proxy_environment
 from benchflow.redact import Redactor
-from benchflow.sandbox.interface import Bind, Folders, LaunchSpec, Network, Sandbox
+from benchflow.sandbox.interface import Bind, Folders, Inside, LaunchSpec, Network, Sandbox
 
 GATEWAY_PORT = 4141
 """Where the agent finds the gateway, in a sandbox with a loopback of its own."""
@@ -99,3 +100,28 @@ def launch_spec(kit: Equipment, params: CreateSessionParams) -> LaunchSpec:
         network=kit.network,
         sockets=(socket, *border),
     )
+
+
+def trial_context(params: CreateSessionParams, inside: Inside, port: int) -> TrialContext:
+    """Return what the gateway may know of a trial whose agent sees these folders, and finds the gateway at `port`."""
+    return TrialContext(
+        trial=params.trial,
+        attempt=params.attempt,
+        model=params.model,
+        prompts=params.prompts,
+        solution=params.solution,
+        iteration=params.iteration,
+        scenario_id=params.scenario_id,
+        workspace=inside.workspace,
+        home=inside.home,
+        tmp=inside.tmp,
+        port=port,
+    )
+
+
+def permission_policy(manifest: Manifest, params: CreateSessionParams) -> PermissionConfig:
+    """Return the trial's policy, or the manifest's where the trial has none of its own."""
+    own = manifest.permissions
+    if params.permissions != PermissionConfig():
+        return params.permissions
+    return PermissionConfig(auto_approve=own.auto_approve, allowed_tools=own.allowed_tools)

@@ -24,11 +24,10 @@ from benchflow.contracts import (
 )
 from benchflow.gateway.gateway import Tap
 from benchflow.gateway.message import Exchange
-from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting import metering
 from benchflow.hosting.bridge import Bridge
 from benchflow.hosting.broadcast import Broadcast
-from benchflow.hosting.equipment import Equipment, launch_spec
+from benchflow.hosting.equipment import Equipment, launch_spec, permission_policy, trial_context
 from benchflow.hosting.facts import session_facts
 from benchflow.hosting.modes import servers_inside
 from benchflow.hosting.prompting import Prompting
@@ -211,22 +210,9 @@ class HostedSession:
             self._tasks.start(self._stderr.drain(process.stderr))
         gateway_socket, *border_sockets = process.sockets
         await self._border.serve(border_sockets)
-        context = TrialContext(
-            trial=params.trial,
-            attempt=params.attempt,
-            model=params.model,
-            prompts=params.prompts,
-            solution=params.solution,
-            iteration=params.iteration,
-            scenario_id=params.scenario_id,
-            workspace=process.inside.workspace,
-            home=process.inside.home,
-            tmp=process.inside.tmp,
-            port=spec.sockets[0].port,
-        )
         self._tap = await kit.gateway.attach(
             gateway_socket,
-            context,
+            trial_context(params, process.inside, spec.sockets[0].port),
             folder=params.folder,
             quirks=kit.manifest.quirks,
             redactor=self._redactor,
@@ -247,7 +233,7 @@ class HostedSession:
             process.stdout,
             log=self._acp_log,
             clock=kit.clock,
-            permissions=self._permissions(),
+            permissions=permission_policy(kit.manifest, self._params),
             on_event=self._saw,
             exited=process.exited,
             stderr_tail=lambda: self._stderr.tail,
@@ -295,13 +281,6 @@ class HostedSession:
         assert self._spec is not None
         spec = replace(self._spec, argv=argv, env={**self._spec.env, **more}, cwd=cwd, sockets=(), network="none")
         return await self._equipment.sandbox.start(spec)
-
-    def _permissions(self) -> PermissionConfig:
-        """The trial's policy, or the manifest's where the trial has none of its own."""
-        own = self._equipment.manifest.permissions
-        if self._params.permissions != PermissionConfig():
-            return self._params.permissions
-        return PermissionConfig(auto_approve=own.auto_approve, allowed_tools=own.allowed_tools)
 
     def _saw(self, kind: EventType, data: dict[str, Any], stamp: Stamp) -> None:
         """Take an event of the ACP session."""
