@@ -66,6 +66,21 @@ class Command(CheckModel):
         return f"`{self.run.strip().splitlines()[0]}` ends with {self.exit_code}"
 
 
+class Reward(CheckModel):
+    """A bash line that says itself how much of its weight is earned, as verifiers of other systems do.
+
+    It runs like a command, and writes a number in [0, 1] to the file `$BENCHFLOW_REWARD`, or a JSON object with it as its
+    `reward`. 1 passes. Without such a number, whatever its exit code, there is no verdict.
+    """
+
+    kind: Literal["reward"]
+    run: Text
+    timeout_s: Seconds = 60.0
+
+    def _own_words(self) -> str:
+        return f"`{self.run.strip().splitlines()[0]}` gives a reward of 1"
+
+
 class FileExists(CheckModel):
     """A regular file is there."""
 
@@ -191,6 +206,7 @@ class RubricCheck(CheckModel):
 
 Check = Annotated[
     Command
+    | Reward
     | FileExists
     | FileContains
     | FileEquals

@@ -19,16 +19,18 @@ import re
 def slug(text):
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 '''
-TESTS = """from slug import slug
+TESTS = """import unittest
+
+from slug import slug
 
 
-def test_lower():
-    assert slug("A b") == "a-b"
+class Slugs(unittest.TestCase):
+    def test_lower(self):
+        self.assertEqual(slug("A b"), "a-b")
 """
 MORE_TESTS = f"""{TESTS}
-
-def test_punctuation():
-    assert slug("Hello, World!") == "hello-world"
+    def test_punctuation(self):
+        self.assertEqual(slug("Hello, World!"), "hello-world")
 """
 
 

@@ -181,3 +181,29 @@ async def _settle(draft: "Draft", wish: SandboxName) -> "Settled":
     choice = await choose_sandbox(wish)
     async with choice.sandbox as sandbox:
         return await settle(draft, sandbox, Home.find(os.environ))
+
+
+@app.command("import")
+def import_command(
+    tasks: Annotated[Path, typer.Argument(metavar="DIR", help="A task of Harbor, or a folder of many.")],
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where the scenarios are made.")] = Path(
+        "scenarios"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Make scenarios of Harbor's tasks, without running anything of them. Ends with 1 if none could be.
+
+    One that needs an image is listed with the reason. Prove the others: `benchflow scenarios check DIR`.
+    """
+    from benchflow.authoring.harbor.convert import convert
+    from benchflow.authoring.harbor.task import find_tasks, read_task
+    from benchflow.report.made_scenarios import print_imported
+    from benchflow.report.terminal import open_console, print_json
+
+    imported = [convert(read_task(place), folder) for place in find_tasks(tasks)]
+    if as_json:
+        print_json(imported)
+    else:
+        print_imported(open_console(), imported)
+    if not any(entry.scenario for entry in imported):
+        raise typer.Exit(1)

@@ -1,5 +1,6 @@
 """What came of making scenarios from commits and from tasks of others, for people."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchflow.report.text import block, one_line
@@ -8,6 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchflow.authoring.commit_proof import Settled
+    from benchflow.authoring.harbor.convert import Imported
 
 
 def print_settled(console: "Console", settled: "Settled") -> None:
@@ -26,3 +28,16 @@ def print_settled(console: "Console", settled: "Settled") -> None:
         f"answer away; then: benchflow scenarios check {settled.scenario.parent}",
         soft_wrap=True,
     )
+
+
+def print_imported(console: "Console", imported: Sequence["Imported"]) -> None:
+    """Say of each task what came of it: its scenario and what differs there, or why there is none."""
+    for entry in imported:
+        if entry.scenario is None:
+            console.print(f"{one_line(str(entry.task))}: not imported", style="yellow", soft_wrap=True)
+        else:
+            console.print(f"{one_line(str(entry.task))}: {one_line(str(entry.scenario))}", soft_wrap=True)
+        for line in (*entry.reasons, *entry.notes):
+            console.print(f"  {one_line(line)}", soft_wrap=True)
+    made = sum(entry.scenario is not None for entry in imported)
+    console.print(f"{made} of {len(imported)} tasks imported", soft_wrap=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from benchflow.checks import Check, Command, RubricCheck, Unchanged
+from benchflow.checks import Check, Command, Reward, RubricCheck, Unchanged
 from benchflow.contracts import ScorerCheckResult, ScorerContext, ScorerResult
 from benchflow.errors import InputError, TrialError
 from benchflow.sandbox.interface import Sandbox
@@ -32,7 +32,7 @@ class ChecksScorer:
         """Return the verdict: success if all checks passed, and the share of their weight as the score."""
         checks = [check for check in scenario.checks if not isinstance(check, RubricCheck)]
         found: dict[str, ScorerCheckResult] = {}
-        for check in sorted(checks, key=lambda check: isinstance(check, Command)):
+        for check in sorted(checks, key=lambda check: isinstance(check, Command | Reward)):
             finding = await self._judge(check, scenario, context)
             found[check.id] = as_result(check, finding)
             if finding.error:
@@ -41,7 +41,7 @@ class ChecksScorer:
         return verdict(details, total=len(checks), output_valid=bool(context.agent_output.strip()))
 
     async def _judge(self, check: Check, scenario: Scenario, context: ScorerContext) -> Finding:
-        if isinstance(check, Command):
+        if isinstance(check, Command | Reward):
             return await self._execute(check, scenario, context)
         if isinstance(check, Unchanged):  # reads the whole workspace
             finding = await anyio.to_thread.run_sync(inspect, check, context, scenario.checks_folder)
@@ -50,7 +50,7 @@ class ChecksScorer:
         assert finding is not None, f"nothing judges checks of kind {check.kind}"
         return finding
 
-    async def _execute(self, check: Command, scenario: Scenario, context: ScorerContext) -> Finding:
+    async def _execute(self, check: Command | Reward, scenario: Scenario, context: ScorerContext) -> Finding:
         try:
             return await execute(
                 check,

@@ -4,21 +4,25 @@ The environment trusts nothing of the workspace: no configuration, start-up file
 taken before ours.
 """
 
+import json
 import shutil
 from pathlib import Path
 
 import anyio.to_thread
 
-from benchflow.checks import Command
+from benchflow.checks import Command, Reward
 from benchflow.sandbox.interface import Bind, Folders, Sandbox
 from benchflow.scorers.inspect import ACTUAL_KEPT, Finding
 from benchflow.workspaces.commands import CommandResult, fresh_folders, run_command
+from benchflow.workspaces.snapshot import open_regular
 from benchflow.workspaces.toolchain import Toolchain
 from benchflow.workspaces.workspace import Workspace
 
 HARNESS = Path(__file__).parent / "harness"
 """Python modules that commands of checks can import."""
 
+_REWARD = "reward"
+_LONGEST_REWARD = 1 << 20
 _GIT_SETTINGS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -30,7 +34,12 @@ _GIT_SETTINGS = {
 
 
 async def execute(
-    check: Command, workspace: Workspace, *, checks_folder: Path | None, sandbox: Sandbox, toolchain: Toolchain
+    check: Command | Reward,
+    workspace: Workspace,
+    *,
+    checks_folder: Path | None,
+    sandbox: Sandbox,
+    toolchain: Toolchain,
 ) -> Finding:
     """Run the command and judge how it ended. Raises TrialError where it could not be run at all."""
     with fresh_folders(workspace.path, workspace.path.parent) as scratch:
@@ -43,10 +52,18 @@ async def execute(
             folders=folders,
             toolchain=toolchain,
             timeout_s=check.timeout_s,
-            env=_environment(place / "checks"),
+            env={**_environment(place / "checks"), **_reward_place(check, sandbox, scratch)},
             binds=(Bind(source=place / "checks"), Bind(source=HARNESS)),
         )
+        if isinstance(check, Reward):
+            return _graded(result, scratch.tmp / _REWARD)
     return _judge(check, result)
+
+
+def _reward_place(check: Command | Reward, sandbox: Sandbox, scratch: Folders) -> dict[str, str]:
+    if isinstance(check, Command):
+        return {}
+    return {"BENCHFLOW_REWARD": f"{sandbox.inside(scratch).tmp}/{_REWARD}"}
 
 
 def _lay_out(workspace: Workspace, folders: Folders, checks_folder: Path | None) -> None:
@@ -79,6 +96,34 @@ def _environment(checks: Path) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         **git,
     }
+
+
+def _graded(result: CommandResult, path: Path) -> Finding:
+    """Read the reward that a check wrote. What is none leaves the trial unscored: its verifier is broken."""
+    said = result.tail(ACTUAL_KEPT - 80)
+    if result.exit_code is None:
+        return Finding(passed=False, actual=said, error="the verifier was not done in time")
+    descriptor = open_regular(str(path))
+    if descriptor is None:
+        return Finding(passed=False, actual=said, error=f"the verifier wrote no reward (exit code {result.exit_code})")
+    with open(descriptor, "rb") as stream:
+        reward = _read_reward(stream.read(_LONGEST_REWARD))
+    if isinstance(reward, str):
+        return Finding(passed=False, actual=said, error=reward)
+    return Finding(passed=reward == 1, grade=reward, actual=f"reward {reward:g}\n{said}".strip(), expected="reward 1")
+
+
+def _read_reward(content: bytes) -> float | str:
+    """Return the reward, or why it is none."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        value = value.get("reward", next(iter(value.values())) if len(value) == 1 else None)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        return f"the verifier's reward is no number in [0, 1]: {content[:200].decode('utf-8', 'replace').strip()!r}"
+    return float(value)
 
 
 def _judge(check: Command, result: CommandResult) -> Finding:

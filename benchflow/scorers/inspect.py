@@ -36,6 +36,8 @@ class Finding:
     passed: bool
     actual: str | None = None
     expected: str | None = None
+    grade: float | None = None
+    """In [0, 1], what is earned of the weight; None: all or nothing."""
     error: str | None = None
     """Why there is no verdict; the trial is then unscored."""
 
@@ -50,6 +52,7 @@ def as_result(check: Check, finding: Finding) -> ScorerCheckResult:
         expected=None if finding.expected is None else finding.expected[:ACTUAL_KEPT],
         error=finding.error,
         weight=check.weight,
+        grade=finding.grade,
     )
 
 
