@@ -26,10 +26,13 @@ _SWITCHES = (
     "--hide-scrollbars",
 )
 # The launcher puts its two pipes where Chromium looks for them: at 3 and 4.
-_LAUNCHER = (
-    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
-)
-
+_LAUNCHER = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(word), fcntl.F_DUPFD, 10) for word in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 _WAIT = """new Promise((done, fail) => {
   const end = performance.now() + 10000;
   const look = () => {
@@ -53,24 +56,26 @@ def open_chromium(home: Path) -> Iterator["Chromium"]:
     path = find_chromium()
     assert path, "no Chromium"
     down, up = os.pipe(), os.pipe()
-    spare = os.dup2(down[0], 100), os.dup2(up[1], 101)
+    ends = (down[0], up[1])
     process = subprocess.Popen(
-        [sys.executable, "-c", _LAUNCHER, *map(str, spare), path, *_SWITCHES, f"--user-data-dir={home / 'profile'}"],
-        pass_fds=spare,
+        [sys.executable, "-c", _LAUNCHER, *map(str, ends), path, *_SWITCHES, f"--user-data-dir={home / 'profile'}"],
+        pass_fds=ends,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "HOME": str(home)},
     )
-    for end in (down[0], up[1], *spare):
+    for end in ends:
         os.close(end)
     with os.fdopen(down[1], "wb", buffering=0) as sender, os.fdopen(up[0], "rb") as receiver:
         chromium = Chromium(sender, receiver)
         try:
             yield chromium
-        finally:
             chromium.call("Browser.close")
             process.wait(10)
+        finally:
+            process.kill()
+            process.wait()
 
 
 @dataclass
