@@ -1,4 +1,4 @@
-"""A mode: a named variation of the environment that is compared, as a value, and as text in a TOML file.
+"""A mode: a named variation of the environment that is compared.
 
 Knows nothing of agents: what a mode means for one of them is decided where that agent is started.
 """
@@ -8,59 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import orjson
-from pydantic import Field
 
 from benchflow.contracts import McpServer
-from benchflow.model import StrictModel
 
 BASELINE_NAME = "baseline"
 """The mode that varies nothing."""
 
 InstructionsAs = Literal["prompt", "file"]
 """As the first block of the first prompt, or as the agent's own instruction files."""
-
-Text = Annotated[str, Field(min_length=1)]
-
-
-class McpServerText(StrictModel):
-    """`[[modes.NAME.mcp_servers]]`: an MCP server that speaks over stdio, which the agent is asked to start."""
-
-    name: Text
-    command: Text
-    """A program on the agent's PATH, or a path relative to the file. In it, in `args` and in `env` `${BENCHFLOW_…}`
-    expands, and `${BENCHFLOW_MODE_DIR}` is the file's folder."""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict)
-    requires_env: tuple[Text, ...] = ()
-    """Variables of the user's that it needs; their values are secrets."""
-
-
-class ModeText(StrictModel):
-    """`[modes.NAME]`: what a mode varies. Paths are relative to the file."""
-
-    environment: dict[str, str] = Field(default_factory=dict)
-    """Variables of the agent's process."""
-    requires_env: tuple[Text, ...] = ()
-    """Variables of the user's that the agent is given as they are; their values are secrets."""
-    instructions: Text | None = None
-    """What the agent is told beside the task."""
-    instructions_as: InstructionsAs = "prompt"
-    mcp_servers: tuple[McpServerText, ...] = ()
-    skills: tuple[Text, ...] = ()
-    """Folders with a `SKILL.md`, copied to where the agent looks for skills."""
-    folders: tuple[Text, ...] = ()
-    """What else of this machine the agent is shown, read only."""
-    model: Text | None = None
-    """Asked in place of the run's models."""
-
-
-class ModesText(StrictModel):
-    """A file of modes."""
-
-    modes: dict[str, ModeText]
 
 
 @dataclass(frozen=True, kw_only=True)

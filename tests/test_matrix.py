@@ -13,7 +13,10 @@ from own_provider import OwnProvider, OwnRun, ids
 
 from benchflow.contracts import Limits
 from benchflow.errors import TrialError
+from benchflow.runner.lookup import look_up
+from benchflow.runner.matrix import describe_matrix
 from benchflow.runner.plan import Cell, NamedSubject, make_plan
+from benchflow.runner.request import RunRequest
 from benchflow.scenario import find_scenarios
 
 SCENARIOS = find_scenarios(["fix-failing-test", "fix-broken-package", "ship-a-release"])
@@ -94,6 +97,26 @@ def test_each_agent_runs_with_each_model_on_each_scenario(shell: Shell) -> None:
     run = json.loads((shell.folder / result["run_dir"] / "run.json").read_text())
     arms = [(arm["agent"]["name"], arm["model"], arm["mode"]["name"]) for arm in run["arms"]]
     assert arms == [(a, m, "baseline") for a in ("mini", "fake") for m in ("x", "y")]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"repetitions": 3}, None),
+        ({"repetitions": 3, "limits": Limits(max_cost_usd=0.5)}, "3 = 3 trials; at most $1.50, but for tries that"),
+        ({"limits": Limits(max_cost_usd=0.5), "canary": True}, "1 trial, and 1 warm-up; at most $1.00, but for"),
+        ({"max_cost_usd": 2.0, "repetitions": 2}, "2 = 2 trials; none begins after they have cost $2.00"),
+    ],
+)
+def test_count_is_said_with_what_the_trials_cost_at_most(
+    shell: Shell, options: dict[str, Any], said: str | None
+) -> None:
+    request = RunRequest(agents=("fake",), scenarios=(str(shell.folder / "tiny"),), **options)
+    job = look_up(request, shell.environ)
+
+    matrix = describe_matrix(job, job.plan("process"))
+
+    assert matrix == said if said is None else str(matrix).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from benchflow.gateway.prices import find_own_prices
 from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
 from benchflow.manifests.unregistered import manifest_of_command
-from benchflow.mode import Mode
+from benchflow.mode import BASELINE, BASELINE_NAME, Mode
 from benchflow.registry import Registry
 from benchflow.runner.arm import Arm
 from benchflow.runner.arms import look_up_arms
-from benchflow.runner.modes import Modes, read_modes
 from benchflow.runner.plan import Trial, make_plan
 from benchflow.runner.plugged import PluggedAgent, Plugins, load_plugins, plug_agent
 from benchflow.runner.request import RunRequest
@@ -94,6 +93,10 @@ def look_up(request: RunRequest, environ: Mapping[str, str]) -> Job:
 
 
 def _find_modes(request: RunRequest, plugins: Plugins, environ: Mapping[str, str]) -> list[Mode]:
+    if request.modes_file is None and set(request.modes) == {BASELINE_NAME}:
+        return [BASELINE]
+    from benchflow.runner.modes import Modes, read_modes  # most runs have none, and its models take time to build
+
     texts, place = read_modes(request.modes_file, request.modes)
     modes = Modes(texts=texts, place=place, resolvers=plugins.mode_resolvers, environ=environ)
     return [modes.find(name) for name in request.modes]

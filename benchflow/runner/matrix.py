@@ -5,16 +5,18 @@ from math import prod
 
 from benchflow.report.numbers import plural
 from benchflow.runner.lookup import Job
-from benchflow.runner.plan import Trial
+from benchflow.runner.plan import Trial, make_canaries
 
 
 def describe_matrix(job: Job, plan: Sequence[Trial]) -> str | None:
-    """Return `2 agents x 2 models x 4 scenarios x 3 = 48 trials`, for stderr; None: there is one cell alone.
+    """Return `2 agents x 2 models x 4 scenarios x 3 = 48 trials`, for stderr, with what they cost at most if that is
+    known; None: there is one cell alone, and it is not.
 
-    Where not every agent has every model in every mode, the arms are counted as such.
+    Where not every agent has every model in every mode, their combinations are counted.
     """
     names = [arm.name for arm in job.arms]
-    if len(names) * len(job.scenarios) == 1:
+    bound = _bound(job, plan)
+    if len(names) * len(job.scenarios) == 1 and bound is None:
         return None
     factors = {
         "agent": len({name.agent for name in names}),
@@ -29,4 +31,17 @@ def describe_matrix(job: Job, plan: Sequence[Trial]) -> str | None:
     if job.request.repetitions > 1:
         counts.append(str(job.request.repetitions))
     warm_ups = f", and {plural(len(names), 'warm-up')}" if job.request.canary else ""
-    return f"{' x '.join(counts)} = {plural(len(plan), 'trial')}{warm_ups}"
+    product = f"{' x '.join(counts)} = " if counts else ""
+    return f"{product}{plural(len(plan), 'trial')}{warm_ups}{bound or ''}"
+
+
+def _bound(job: Job, plan: Sequence[Trial]) -> str | None:
+    """Say what the trials cost at most, by their budgets; a try that is repeated costs as much again."""
+    warm_ups = make_canaries(plan) if job.request.canary else []
+    each = [trial.cell.limits.max_cost_usd for trial in (*plan, *warm_ups)]
+    known = [limit for limit in each if limit is not None]
+    if len(known) == len(each):
+        return f"; at most ${sum(known):,.2f}, but for tries that are repeated"
+    if job.request.max_cost_usd is not None:
+        return f"; none begins after they have cost ${job.request.max_cost_usd:,.2f}"
+    return None

@@ -14,7 +14,8 @@ from benchflow.contracts import McpServer, ModeResolver
 from benchflow.errors import InputError
 from benchflow.installing.needs import needed_folders
 from benchflow.installing.runtimes import is_of_system, outermost, own_folders
-from benchflow.mode import BASELINE, BASELINE_NAME, McpServerText, Mode, ModesText, ModeText, Skill
+from benchflow.mode import BASELINE, BASELINE_NAME, Mode, Skill
+from benchflow.mode_file import McpServerText, ModesText, ModeText
 from benchflow.model import parse, suggest
 from benchflow.scenario import files_below
 from benchflow.strict import read_toml
