@@ -22,6 +22,9 @@ def send(message: dict[str, Any]) -> None:
 
 
 def ask(cwd: str, prompt: str) -> None:
+    if PLANT == "hangs":
+        Path(cwd, "asked").touch()
+        sys.stdin.read()
     body: dict[str, Any] = {
         "model": os.environ["OPENAI_MODEL"],
         "temperature": 0.5 if PLANT == "sampling" and INSIDE else 0.2,

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from command_line import Shell, open_shell
 from dialect_samples import SAMPLES, Ask
 from sandboxes import BOTH
+from test_run import processes_below, until
 
 from benchflow.errors import InputError
 from benchflow.parity.run import ParityRequest, look_up
@@ -149,15 +151,18 @@ def test_nothing_of_the_agent_alone_stays_alive(tmp_path: Path) -> None:
 
     compare(shell, exit_code=0)
 
-    assert not [line for line in _environments() if str(tmp_path) in line]
+    assert processes_below(tmp_path) == []
 
 
-def _environments() -> list[str]:
-    """Return the environment of every process that can be looked at."""
-    found: list[str] = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            found.append(place.read_bytes().decode(errors="replace"))
-        except OSError:
-            continue
-    return [text for text in found if f"={os.environ['PATH']}" not in text]
+def test_interrupted_comparison_leaves_nothing_behind(tmp_path: Path) -> None:
+    shell = plant(tmp_path, "hangs")
+    process = shell.start("parity", "./planted", "./tiny", "--sandbox", "process")
+    until(lambda: len(list(tmp_path.glob("home/scratch/**/workspace/asked"))) == 2, "both agents")
+
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+
+    assert (process.returncode, stdout) == (130, ""), stderr
+    assert "nothing was compared" in stderr
+    assert processes_below(tmp_path) == []
+    assert list((tmp_path / "home" / "scratch").iterdir()) == []

@@ -53,27 +53,24 @@ class Laid:
         return self._bare[place]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """Two requests after the rules."""
-
-    differences: tuple[Difference, ...]
-    """Base is what was recorded, head what was asked."""
-    needed: Mapping[str, int]
-    """The rules without which there would be more differences, and how often each fired."""
-
-
-def compare_pair(base: Laid, place: int, head: Laid, other: int) -> Compared:
-    """Compare two requests: first byte for byte, then after the rules."""
+def differing(base: Laid, place: int, head: Laid, other: int) -> tuple[Difference, ...]:
+    """Compare two requests, first byte for byte, then after the rules; `base` is recorded, `head` asked."""
     one, two = base.requests[place], head.requests[other]
     if one.identity == two.identity:
-        return Compared(differences=(), needed={})
+        return ()
     first, second = base.bare(place), head.bare(other)
-    found = _differences(one, two, first, second, (base.side, head.side), base.without)
-    fired = [name for name in RULES if name in first.fired or name in second.fired]
+    return tuple(_differences(one, two, first, second, (base.side, head.side), base.without))
+
+
+def needed_rules(base: Laid, place: int, head: Laid, other: int, found: Sequence[Difference]) -> Mapping[str, int]:
+    """Return the rules without which two requests would differ in more than was found, and how often each fired."""
+    one, two = base.requests[place], head.requests[other]
+    if one.identity == two.identity:
+        return {}
+    first, second = base.bare(place).fired, head.bare(other).fired
+    fired = [name for name in RULES if name in first or name in second]
     needed = _needed(one, two, (base, head), fired, found)
-    counts = {name: max(first.fired.get(name, 0), second.fired.get(name, 0)) for name in needed}
-    return Compared(differences=tuple(found), needed=counts)
+    return {name: max(first.get(name, 0), second.get(name, 0)) for name in needed}
 
 
 def _needed(
@@ -98,7 +95,10 @@ def _needed(
 
 
 def _unequal(one: Any, two: Any) -> tuple[Any, Any]:
-    """Leave out of two values what is long and the same in both, and keep all places."""
+    """Leave out of two values what is the same in both, but for short texts, and keep all places."""
+    if one == two and orjson.dumps(one) == orjson.dumps(two):
+        short = not isinstance(one, dict | list) and not (isinstance(one, str) and len(one) > _SHORT)
+        return (one, two) if short else ("", "")
     if isinstance(one, dict) and isinstance(two, dict):
         pairs = {key: _unequal(one[key], two[key]) for key in one if key in two}
         return (
@@ -108,8 +108,6 @@ def _unequal(one: Any, two: Any) -> tuple[Any, Any]:
     if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
         both = [_unequal(mine, theirs) for mine, theirs in zip(one, two, strict=True)]
         return [mine for mine, _ in both], [theirs for _, theirs in both]
-    if one == two and isinstance(one, str) and len(one) > _SHORT:
-        return "", ""
     return one, two
 
 

@@ -26,7 +26,7 @@ from benchflow.parity.capture import Capture, NotRun
 from benchflow.parity.comparison import Parity, compare
 from benchflow.parity.hosted import read_run, run_inside
 from benchflow.parity.outcome import MARGIN
-from benchflow.parity.vanilla import Vanilla
+from benchflow.parity.vanilla import Driven, Vanilla
 from benchflow.registry import Registry
 from benchflow.report.terminal import say
 from benchflow.runner.interrupt import EXIT_CODE
@@ -103,9 +103,13 @@ def run_sync(request: ParityRequest, environ: Mapping[str, str] = os.environ, sa
     """Compare. Raises InputError; ends the program where it is interrupted."""
     subject = look_up(request, environ)
     try:
-        return anyio.run(perform, subject, say)
+        parity = anyio.run(perform, subject, say)
     except BaseExceptionGroup as group:
         raise first_cause(group) from group
+    if parity is None:
+        say("interrupted; nothing was compared")
+        sys.exit(EXIT_CODE)
+    return parity
 
 
 def look_up(request: ParityRequest, environ: Mapping[str, str]) -> Subject:
@@ -127,15 +131,18 @@ def look_up(request: ParityRequest, environ: Mapping[str, str]) -> Subject:
     )
 
 
-async def perform(subject: Subject, say: Say) -> Parity:
-    """Install the agent if that is needed, run both sides, and compare what was captured."""
+async def perform(subject: Subject, say: Say) -> Parity | None:
+    """Install the agent if that is needed, run both sides, and compare what was captured. None: it was interrupted."""
     install = await _install(subject, say)
     begun = time.monotonic()
     subject.home.scratch.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="parity-", dir=subject.home.scratch))
     claim(scratch)
     try:
-        alone, inside = await _both(subject, install, scratch, say)
+        captures = await _both(subject, install, scratch, say)
+        if captures is None:
+            return None
+        alone, inside = captures
         return await anyio.to_thread.run_sync(_compared, subject, alone, inside, begun)
     finally:
         with anyio.CancelScope(shield=True):
@@ -146,21 +153,25 @@ Captures = dict[str, list[Capture | NotRun]]
 """By the scenario's id."""
 
 
-async def _both(subject: Subject, install: Install, scratch: Path, say: Say) -> tuple[Captures, Captures]:
+async def _both(subject: Subject, install: Install, scratch: Path, say: Say) -> tuple[Captures, Captures] | None:
+    """Run both sides at the same time. None: the run inside was interrupted."""
     alone: Captures = {scenario.id: [] for scenario in subject.scenarios}
     inside: Captures = {}
+    whole = True
 
     async def run_hosted() -> None:
         result = await run_inside(_hosted_request(subject, scratch / "runs"), subject.environ, say)
         if result.summary.missing:
-            say("interrupted; nothing was compared")
-            sys.exit(EXIT_CODE)
-        inside.update(await read_run(result, subject.scenarios))
+            nonlocal whole
+            whole = False
+            tasks.cancel_scope.cancel()
+        else:
+            inside.update(await read_run(result, subject.scenarios))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_hosted)
         await _run_alone(subject, install, scratch, alone)
-    return alone, inside
+    return (alone, inside) if whole else None
 
 
 async def _run_alone(subject: Subject, install: Install, scratch: Path, into: Captures) -> None:
@@ -179,20 +190,28 @@ async def _run_alone(subject: Subject, install: Install, scratch: Path, into: Ca
             backend=subject.backend,
             timeout_s=subject.request.timeout_s,
         )
-        for scenario in subject.scenarios:
-            for number in range(subject.request.runs_alone):
-                folder = scratch / f"{scenario.id}{ELSEWHERE * number}"
-                into[scenario.id].append(await _capture(vanilla, scenario, folder))
+        async with anyio.create_task_group() as scoring:  # the next run need not wait for the last one's score
+            for scenario in subject.scenarios:
+                for number in range(subject.request.runs_alone):
+                    folder = scratch / f"{scenario.id}{ELSEWHERE * number}"
+                    try:
+                        driven = await vanilla.drive(scenario, folder)
+                    except TrialError as error:
+                        into[scenario.id].append(_not_run(error))
+                    else:
+                        scoring.start_soon(_capture, driven, folder, into[scenario.id])
 
 
-async def _capture(vanilla: Vanilla, scenario: Scenario, folder: Path) -> Capture | NotRun:
+async def _capture(driven: Driven, folder: Path, into: list[Capture | NotRun]) -> None:
     try:
-        return await vanilla.capture(scenario, folder)
+        into.append(await driven.captured())
     except TrialError as error:
-        return NotRun(where="alone", reason=f"{error.code}: {error}")
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(remove_tree, folder)
+        into.append(_not_run(error))
+    await anyio.to_thread.run_sync(remove_tree, folder)
+
+
+def _not_run(error: TrialError) -> NotRun:
+    return NotRun(where="alone", reason=f"{error.code}: {error}")
 
 
 def _secrets(subject: Subject) -> tuple[str, ...]:

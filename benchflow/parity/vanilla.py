@@ -65,27 +65,34 @@ class Vanilla:
     timeout_s: float | None = None
     """For all prompts of a run; None: the scenario's."""
 
-    async def capture(self, scenario: Scenario, folder: Path) -> Capture:
-        """Run the agent on the scenario in the fresh folder. Raises TrialError where it cannot be run or scored."""
+    async def drive(self, scenario: Scenario, folder: Path) -> "Driven":
+        """Run the agent on the scenario in the fresh folder. Raises TrialError where it cannot be run."""
         workspace = await prepare_workspace(scenario, folder, self.sandbox, self.toolchains)
         folders = Folders(workspace=workspace.path, home=folder / "home", tmp=folder / "tmp")
         logs = folder / "logs"
         for each in (folders.home, folders.tmp, logs):
             each.mkdir()
-        run = _Run(self, scenario, folders, logs, await self.toolchains.of(scenario.tools))
+        run = Driven(self, scenario, workspace, folders, logs, await self.toolchains.of(scenario.tools))
         await run.drive()
-        return await run.captured(workspace)
+        return run
 
 
-class _Run:
-    """One run: drives the agent, then makes the capture of what was recorded."""
+class Driven:
+    """One run: drives the agent, then, when that is dead, makes the capture of what was recorded."""
 
     def __init__(
-        self, vanilla: Vanilla, scenario: Scenario, folders: Folders, logs: Path, toolchain: Toolchain
+        self,
+        vanilla: Vanilla,
+        scenario: Scenario,
+        workspace: Workspace,
+        folders: Folders,
+        logs: Path,
+        toolchain: Toolchain,
     ) -> None:
         self._vanilla = vanilla
         self._toolchain = toolchain
         self._scenario = scenario
+        self._workspace = workspace
         self._folders = folders
         self._logs = logs
         self._clock = Clock()
@@ -139,14 +146,14 @@ class _Run:
         if bridge is not None:
             await bridge.collect()
 
-    async def captured(self, workspace: Workspace) -> Capture:
-        """Score what the dead agent has left, and make the capture."""
+    async def captured(self) -> Capture:
+        """Score what the dead agent has left, and make the capture. Raises TrialError where it cannot be scored."""
         assert self._talk is not None
         vanilla, scenario = self._vanilla, self._scenario
         trace = build_trace(self._logs)
         context = ScorerContext(
             agent_output="\n".join(self._talk.said),
-            workspace=workspace,
+            workspace=self._workspace,
             trace=trace,
             mode="baseline",
             model=vanilla.upstream.model,
@@ -172,7 +179,7 @@ class _Run:
                 success=verdict.success,
                 stop_reasons=read_stops(trace),
                 tools=read_tools(trace),
-                files=await anyio.to_thread.run_sync(read_files, workspace.path),
+                files=await anyio.to_thread.run_sync(read_files, self._workspace.path),
             ),
         )
 

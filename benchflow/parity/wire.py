@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchflow.gateway.differing import MISSING, Difference
 from benchflow.parity.capture import Capture, WireRequest
-from benchflow.parity.neutral import Compared, Laid, compare_pair
+from benchflow.parity.neutral import Laid, differing, needed_rules
 from benchflow.parity.noise import Noise, place
 from benchflow.parity.pairing import Key, Pair, pair_requests
 
@@ -62,8 +62,8 @@ def compare_wire(
     return compare_laid(Laid(alone, without), Laid(inside, without), noise or Noise())
 
 
-def compare_laid(alone: Laid, inside: Laid, noise: Noise) -> WireCheck:
-    """The same for captures that are laid out already."""
+def compare_laid(alone: Laid, inside: Laid, noise: Noise, *, count: bool = True) -> WireCheck:
+    """The same for captures that are laid out already. `count`: find out which rules it takes, which takes its time."""
     pairs = _paired(alone, inside)
     found: list[RequestFound] = []
     for pair, name in zip(pairs, _names(alone.requests, inside.requests, pairs), strict=True):
@@ -72,8 +72,10 @@ def compare_laid(alone: Laid, inside: Laid, noise: Noise) -> WireCheck:
             head = inside.requests[pair.head] if pair.head is not None else None
             found.append(_lone(name, base, head, noise))
             continue
-        compared = compare_pair(alone, pair.base, inside, pair.head)
-        found.append(_both(name, alone.requests[pair.base], inside.requests[pair.head], compared, noise))
+        differences = differing(alone, pair.base, inside, pair.head)
+        needed = needed_rules(alone, pair.base, inside, pair.head, differences) if count else {}
+        both = alone.requests[pair.base], inside.requests[pair.head]
+        found.append(_both(name, both, differences, needed, noise))
     fired: Counter[str] = Counter()
     for request in found:
         fired.update(request.needed)
@@ -83,7 +85,7 @@ def compare_laid(alone: Laid, inside: Laid, noise: Noise) -> WireCheck:
 
 def measure_noise(alone: Laid, again: Laid) -> Noise:
     """Find in what two runs of the agent alone differ."""
-    check = compare_laid(alone, again, Noise())
+    check = compare_laid(alone, again, Noise(), count=False)
     fields: dict[str, tuple[Difference, ...]] = {}
     for request in check.requests:
         for difference in request.differences:
@@ -142,9 +144,17 @@ def _lone(name: str, base: WireRequest | None, head: WireRequest | None, noise: 
     )
 
 
-def _both(name: str, base: WireRequest, head: WireRequest, compared: Compared, noise: Noise) -> RequestFound:
-    own = tuple(each for each in compared.differences if noise.explains(name, each))
-    diverging = tuple(each for each in compared.differences if each not in own)
+def _both(
+    name: str,
+    both: tuple[WireRequest, WireRequest],
+    differences: Sequence[Difference],
+    needed: Mapping[str, int],
+    noise: Noise,
+) -> RequestFound:
+    """Judge two requests that correspond."""
+    base, head = both
+    own = tuple(each for each in differences if noise.explains(name, each))
+    diverging = tuple(each for each in differences if each not in own)
     found: Found = "identical" if base.identity == head.identity else "neutral"
     if own:
         found = "noise"
@@ -156,7 +166,7 @@ def _both(name: str, base: WireRequest, head: WireRequest, compared: Compared, n
         call=base.call,
         differences=diverging,
         noise=own,
-        needed=compared.needed,
+        needed=needed,
         changed=_changed(head),
         forwarded=_forwarded(head),
     )
