@@ -1,6 +1,7 @@
 """The trials of a run by what they have in common: agent, upstream, model and mode."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,10 +21,8 @@ class CellRows:
     mode: str
     rows: Sequence[ProfileRow]
 
-    @property
-    def name(self) -> str:
-        """What the cell is called in names of files: unlike any other cell's of the run but for odd characters."""
-        return _PLAIN.sub("-", f"{self.agent}-{self.upstream}-{self.model}-{self.mode}").strip("-")
+    name: str
+    """What the cell is called in names of files: unlike any other cell of the run."""
 
     @property
     def started_at(self) -> str:
@@ -39,7 +38,11 @@ def cells_of(run: StoredRun) -> list[CellRows]:
     found: dict[tuple[str, str, str, str], list[ProfileRow]] = {}
     for row in run.rows:
         found.setdefault((row.agent, row.upstream, row.model, row.mode), []).append(row)
-    return [
-        CellRows(agent=agent, upstream=upstream, model=model, mode=mode, rows=rows)
-        for (agent, upstream, model, mode), rows in found.items()
-    ]
+    names: Counter[str] = Counter()
+    cells = []
+    for (agent, upstream, model, mode), rows in found.items():
+        plain = _PLAIN.sub("-", f"{agent}-{upstream}-{model}-{mode}").strip("-")
+        names[plain] += 1
+        name = plain if names[plain] == 1 else f"{plain}-{names[plain]}"
+        cells.append(CellRows(agent=agent, upstream=upstream, model=model, mode=mode, rows=rows, name=name))
+    return cells
