@@ -46,13 +46,18 @@ def is_baseline(path: Path) -> bool:
 
 def read_baseline(path: Path) -> list[Measured]:
     """Read what was measured. Raises InputError for a file that is no baseline of this version."""
+    from pydantic import ValidationError
+
     from benchflow.report.baseline_schema import Baseline
 
     try:
         content = Baseline.model_validate_json(path.read_bytes())
-    except ValueError as exc:
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
         raise InputError(
-            f"{path}: is no baseline that this version reads ({exc}); make it anew with --baseline"
+            f"{path}: is no baseline that this version reads ({place}: {first['msg']}); make it anew with "
+            "`benchflow report RUN --baseline FILE`"
         ) from exc
     run = ", ".join(content.runs)
     return [trial for cell in content.cells for one in cell.scenarios for trial in _trials(path, _name(cell), one, run)]
