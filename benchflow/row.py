@@ -21,6 +21,15 @@ from benchflow.contracts import (
 from benchflow.errors import ErrorCode, InputError
 from benchflow.redact import Redactor
 
+METRICS = "metrics"
+"""Where, among a row's extensions, what plugged-in collectors measured stands: by name, with value, unit and source."""
+MEASURED = "measured"
+"""Where what the built-in collectors measured stands, in the same form: apart, for there is much of it."""
+ANALYSES = "analyses"
+"""Where what analyzers found stands, by analyzer. In a run's rows the built-in ones have but their summary."""
+PLUGIN_ERRORS = "plugin_errors"
+"""Where it stands which of both failed, and how."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileRow:

@@ -13,6 +13,7 @@ from benchflow.behaviour.calls import Call
 from benchflow.contracts import Analyzer, Collector, SessionTrace, ToolCallRecord
 from benchflow.plugins import BUILT_IN, load
 from benchflow.report.analysis import analysis_lines
+from benchflow.row import ANALYSES
 from benchflow.trace import build_trace
 
 
@@ -27,8 +28,7 @@ async def everything(trace: SessionTrace) -> dict[str, Any]:
             assert metric.name not in found
             assert (metric.value is None) == (metric.source == "")
             found[metric.name] = metric.value
-    for analyzer in analyzers:
-        found[analyzer.name] = await analyzer.analyze(trace, SCENARIO, "baseline")
+    found[ANALYSES] = {analyzer.name: await analyzer.analyze(trace, SCENARIO, "baseline") for analyzer in analyzers}
     orjson.dumps(found)
     return found
 
@@ -96,7 +96,16 @@ def test_a_run_has_metrics_and_analyses_in_its_rows_and_shows_them(tmp_path: Pat
     shown = shell.run("show", "last", "1").stdout
 
     found = row["extensions"]
-    assert found["tool_calls.total"] == {"value": row["tool_calls"]["total"], "unit": "calls", "source": "acp"}
-    assert found["tokens.total"] == {"value": row["tokens"]["total"], "unit": "tokens", "source": "gateway"}
-    assert found["efficiency"]["summary"] == "2 of 2 turns productive; 0 redundant calls; went back 0 times"
-    assert f"  efficiency: {found['efficiency']['summary']}\n" in shown
+    assert found["measured"]["tool_calls.total"] == {
+        "value": row["tool_calls"]["total"],
+        "unit": "calls",
+        "source": "acp",
+    }
+    assert found["measured"]["tokens.total"] == {"value": row["tokens"]["total"], "unit": "tokens", "source": "gateway"}
+    said = {"summary": "2 of 2 turns productive; 0 redundant calls; went back 0 times"}
+    assert found["analyses"]["efficiency"] == said
+    [result] = tmp_path.glob("runs/*/trials/*/try-1/result.json")
+    whole = orjson.loads(result.read_bytes())["extensions"]["analyses"]["efficiency"]
+    assert whole["summary"] == said["summary"]
+    assert "total_turns" in [finding["name"] for finding in whole["findings"]]
+    assert f"  efficiency: {said['summary']}\n" in shown

@@ -156,9 +156,9 @@ def test_run_uses_plugins_that_lie_beside_the_user(tmp_path: Path) -> None:
     ended = shell.run("run", "fake", "./tiny", *words, "--upstream", "null", "--json", "--sandbox", "process")
 
     row = json.loads(ended.stdout)["rows"][0]
-    assert row["extensions"]["mine.checks"]["value"] == 1
-    assert row["extensions"]["length"]["findings"][0]["value"] > 0
-    assert row["extensions"]["reasoning"]["analyzer"] == "reasoning", "the built-in ones are on beside it"
+    assert row["extensions"]["metrics"]["mine.checks"]["value"] == 1
+    assert row["extensions"]["analyses"]["length"]["findings"][0]["value"] > 0
+    assert "reasoning" in row["extensions"]["analyses"], "the built-in ones are on beside it"
     assert (row["success"], row["score"]) == (True, 1.0), "the scorer is the lenient one"
     assert "loud 1\n" in ended.stderr
 

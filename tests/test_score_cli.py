@@ -98,7 +98,7 @@ def test_checks_see_the_workspace_that_was_left(tmp_path: Path, kept: bool, orig
     assert (row.success, row.score, row.checks_passed, row.checks_total) == (True, 1.0, 3, 3)
     assert row.extensions["rescored"]["workspace"] == origin
     assert row.extensions["rescored"]["before"]["score"] == 0.0
-    assert row.extensions["tool_calls.total"]["value"] == 3  # collectors were asked
+    assert row.extensions["measured"]["tool_calls.total"]["value"] == 3  # collectors were asked
     assert (result.exit_code, counts(result.results)) == (0, {"scored": 1, "changed": 1, "as_before": 0, "broken": 0})
 
 
@@ -205,7 +205,7 @@ def test_verdicts_can_be_kept_while_plugins_look_again(tmp_path: Path) -> None:
     row = after(score(run, tmp_path, keep_verdicts=True))
 
     assert (row.score, "rescored" in row.extensions) == (0.25, False)
-    assert row.extensions["tool_calls.total"]["value"] == 3
+    assert row.extensions["measured"]["tool_calls.total"]["value"] == 3
 
 
 def test_what_is_missing_is_said_before_anything_is_scored(tmp_path: Path) -> None:

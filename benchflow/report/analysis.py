@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchflow.contracts import AnalysisResult
+from benchflow.row import ANALYSES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,15 +18,13 @@ class AnalysisLine:
 
 def analysis_lines(extensions: Mapping[str, Any]) -> Sequence[AnalysisLine]:
     """Return the analyses among a row's extensions, in their order."""
-    return [line for value in extensions.values() if (line := _line(value))]
+    analyses = extensions.get(ANALYSES)
+    if not isinstance(analyses, Mapping):
+        return []
+    return [AnalysisLine(analyzer=str(name), summary=_summary(value)) for name, value in analyses.items()]
 
 
-def _line(value: Any) -> AnalysisLine | None:
+def _summary(value: Any) -> str:
     if isinstance(value, AnalysisResult):
-        return AnalysisLine(analyzer=value.analyzer, summary=value.summary)
-    if not isinstance(value, Mapping) or not isinstance(value.get("findings"), list):
-        return None
-    analyzer, summary = value.get("analyzer"), value.get("summary")
-    if not isinstance(analyzer, str) or not isinstance(summary, str):
-        return None
-    return AnalysisLine(analyzer=analyzer, summary=summary)
+        return value.summary
+    return str(value.get("summary") or "") if isinstance(value, Mapping) else ""

@@ -1,8 +1,9 @@
 """All that the page has of one trial beyond its line: its checks, its timeline, and what else it left behind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchflow.contracts import ScorerCheckResult
 from benchflow.report import numbers
@@ -11,8 +12,8 @@ from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.html.passages import Form, Passage, make_passage
 from benchflow.report.html.timeline import Timeline, read_timeline
 from benchflow.report.text import one_line, sanitize
-from benchflow.row import ProfileRow
-from benchflow.store import DIFF, STDERR_LOG, StoredTrial
+from benchflow.row import ANALYSES, ProfileRow
+from benchflow.store import DIFF, STDERR_LOG, StoredTrial, read_result
 
 _MOST_READ = 1_000_000
 _KEPT = 20_000
@@ -48,8 +49,20 @@ def read_detail(trial: StoredTrial) -> TrialDetail:
         facts=make_facts(_facts(trial)),
         checks=[_check(check) for check in _failed_first(trial.row)],
         timeline=read_timeline(folder) if folder else None,
-        parts=[*(_files(folder) if folder else ()), *find_parts(trial.row.extensions if trial.row else {})],
+        parts=[*(_files(folder) if folder else ()), *find_parts(_extensions(trial, folder))],
     )
+
+
+def _extensions(trial: StoredTrial, folder: Path | None) -> Mapping[str, Any]:
+    """Return the extensions of its row, with the whole of each analysis whose summary the row has."""
+    said = trial.row.extensions if trial.row else {}
+    result = read_result(folder) if folder else None
+    whole = (result.extensions.get(ANALYSES) if result else None) or {}
+    analyses = {
+        name: whole[name] if name in whole and whole[name].get("summary") == analysis.get("summary") else analysis
+        for name, analysis in (said.get(ANALYSES) or {}).items()
+    }
+    return {**said, ANALYSES: analyses} if analyses else said
 
 
 def _facts(trial: StoredTrial) -> Iterator[tuple[str, str | None]]:

@@ -8,6 +8,7 @@ from benchflow.report import numbers
 from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.html.passages import Passage, as_text, make_passage
 from benchflow.report.text import one_line
+from benchflow.row import ANALYSES, MEASURED, METRICS
 
 _JUDGE = "judge"
 
@@ -24,8 +25,9 @@ class Part:
 
 def find_parts(extensions: Mapping[str, Any]) -> Iterator[Part]:
     """Yield what collectors measured, what each analyzer found, what the judge said, and the rest together."""
-    metrics = {name: value for name, value in extensions.items() if _is(value, "value", "unit")}
-    analyses = {name: value for name, value in extensions.items() if _is(value, "findings", "summary")}
+    found = {**_table(extensions, METRICS), **_table(extensions, MEASURED)}
+    metrics = {name: value for name, value in found.items() if _is(value, "value", "unit")}
+    analyses = {name: value for name, value in _table(extensions, ANALYSES).items() if _is(value, "summary")}
     if metrics:
         facts = make_facts((name, write_number(value["value"], value["unit"])) for name, value in metrics.items())
         yield Part(label="Measured", note=numbers.plural(len(facts), "figure"), facts=facts)
@@ -33,7 +35,7 @@ def find_parts(extensions: Mapping[str, Any]) -> Iterator[Part]:
         yield _analysis(name, analysis)
     if extensions.get(_JUDGE):
         yield Part(label="Judge", passages=(make_passage("", as_text(extensions[_JUDGE])),))
-    known = {*metrics, *analyses, _JUDGE}
+    known = {METRICS, MEASURED, ANALYSES, _JUDGE}
     rest = {name: value for name, value in extensions.items() if name not in known and value not in (None, {}, [])}
     if rest:
         yield Part(label="More of its row", passages=(make_passage("", as_text(rest)),))
@@ -48,6 +50,11 @@ def write_number(value: object, unit: object = "") -> str:
     else:
         told = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     return f"{told} {unit or ''}".rstrip()
+
+
+def _table(extensions: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = extensions.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _is(value: Any, *keys: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from benchflow.contracts import CompletionReason, TokenBreakdown
 from benchflow.errors import ErrorCode, InputError
 from benchflow.report.profile.naming import CellName
-from benchflow.row import ProfileRow
+from benchflow.row import METRICS, ProfileRow
 
 Ending = Literal["untouched", "wrapped up", "capped"]
 
@@ -27,6 +27,11 @@ class Total:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     total_usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureExtensions:
+    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,7 @@ class FigureRow:
     completion_reason: CompletionReason
     wrapped_up: bool
     error_code: ErrorCode | None
-    extensions: Mapping[str, Any] = field(default_factory=dict)
+    extensions: FigureExtensions = FigureExtensions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +145,8 @@ def _ending(row: ProfileRow | FigureRow) -> Ending:
 
 def _custom(row: ProfileRow | FigureRow) -> tuple[Custom, ...]:
     """Read what collectors measured, as far as it is a number."""
-    metrics = row.extensions.get("metrics")
+    extensions = row.extensions
+    metrics = extensions.metrics if isinstance(extensions, FigureExtensions) else extensions.get(METRICS)
     if not isinstance(metrics, dict):
         return ()
     return tuple(
