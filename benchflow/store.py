@@ -17,6 +17,8 @@ from benchflow.row import ProfileRow, read_rows
 DEFAULT_FOLDER = Path("runs")
 ACP_LOG = "acp.ndjson"
 EXCHANGE_LOG = "llm.jsonl"
+SESSION_LOG = "session.jsonl"
+"""The events of a session without ACP, as its provider and the run saw them."""
 DIFF = "workspace.diff"
 STDERR_LOG = "stderr.log"
 _MARKS = ("run.json", "journal.jsonl", "rows.jsonl")

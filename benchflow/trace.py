@@ -13,18 +13,21 @@ The data of an event, beside `seq ts mono_ms type source session_id`:
     permission                                     tool_call_id, title, kind, options, outcome, option_id
     plan                                           entries
     usage                                          used, size, cost
-    limit                                          kind, allowed, used, phase, counter
+    limit                                          kind, allowed, used, phase, counter; from `harness`, that it ended
+                                                   the work; from `gateway`, with `exchange`, that it is about that one
     notice, error                                  text, message
     unknown                                        kind, update
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from pathlib import Path
 
 import orjson
 
 from benchflow.contracts import Event, SessionTrace, TokenBreakdown, ToolCallRecord, TraceSummary, Turn
 from benchflow.gateway.message import Exchange
+from benchflow.trajectories.cutting import until_limit
 from benchflow.trajectories.match import AskedCall, match_calls
 from benchflow.trajectories.tools import ToolCall, ToolLedger, breakdown
 from benchflow.trajectories.trajectory import Trajectory
@@ -34,12 +37,17 @@ _WRITE_BYTES = 1 << 16
 
 
 def build_trace(folder: Path) -> SessionTrace:
-    """Make the trace of the try whose logs are in `folder`. Logs that were cut give a trace of what is there."""
+    """Make the trace of the try whose logs are in `folder`. Logs that were cut give a trace of what is there.
+
+    All events are in it; turns and tool calls are those up to the limit, where a budget ended the work.
+    """
     trajectory = Trajectory(folder)
     events = list(trajectory.events())
-    calls = find_tool_calls(events, trajectory.exchanges)
-    tools = breakdown(calls)
-    turns = make_turns(trajectory.exchanges, tools.records)
+    worked = list(until_limit(events))
+    ended_ms = events[len(worked)].mono_ms if len(worked) < len(events) else inf
+    tools = breakdown(find_tool_calls(worked, trajectory.exchanges))
+    exchanges = [exchange for exchange in trajectory.exchanges if exchange.mono_ms + exchange.duration_ms <= ended_ms]
+    turns = make_turns(exchanges, tools.records)
     return SessionTrace(
         session_id=trajectory.session_id,
         events=events,

@@ -4,8 +4,7 @@ It is told of exchanges and events at once, by calls that wait for nothing, so t
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal
 
 import anyio
@@ -14,6 +13,7 @@ from benchflow.budgets.budget import IDLE, TIME, TIMED, TURNS, WORDS, Budget
 from benchflow.budgets.choosing import notes_of
 from benchflow.budgets.meter import Meter
 from benchflow.budgets.ruling import Ruling
+from benchflow.budgets.warned import Warned
 from benchflow.contracts import Delivery, Event, EventType, LimitHit, Limits
 from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import Exchange, Role
@@ -24,16 +24,6 @@ SETTLE_S = 1.0
 
 Phase = Literal["open", "cancelling", "warned", "ended"]
 """`cancelling`: the turn is asked to end, so that the wrap-up prompt can follow, and main requests are held."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Warned:
-    """The one warning of a trial."""
-
-    text: str
-    budget: Budget
-    hit: LimitHit
-    """As it was when the warning was handed out."""
 
 
 class TrialBudgets:
@@ -51,6 +41,8 @@ class TrialBudgets:
         """The agent did not end its turn for the wrap-up prompt: the warning went out in a request."""
         self.on_call: Callable[[], None] = lambda: None
         """Called, at once, when the open turn is to be cancelled."""
+        self.on_hit: Callable[[LimitHit], Awaitable[None]] = _keep_nothing
+        """Awaited once when a budget ends the trial, to keep what is there: all requests and the cancel wait for it."""
         self._limits = limits
         self._delivery: Delivery = delivery
         message = limits.wrap_up_message
@@ -65,6 +57,7 @@ class TrialBudgets:
         self._injects = False
         self._held = 0
         self._changed = anyio.Event()
+        self._kept = anyio.Event()
 
     @property
     def watched(self) -> bool:
@@ -103,9 +96,8 @@ class TrialBudgets:
         if role == "main":
             self.meter.counts.captured = True
             await self._settle(handling)
-        if hit := self._refusal(role):
-            handling.limit, handling.stopped = hit, True
-            return Ruling(passes=False, limit=hit)
+        if hit := await self._refusal(role, handling):
+            return await self._refuse(hit, handling)
         if role != "main":
             self._under_way[handling.number] = role
             return Ruling()
@@ -113,8 +105,7 @@ class TrialBudgets:
         if self.phase == "cancelling":
             await self._hold(handling)
             if hit := self.hit or (None if self._injects or self.warned is None else self.warned.hit):
-                handling.limit = hit
-                return Ruling(passes=False, limit=hit)
+                return await self._refuse(hit, handling)
             handling.stopped = False
         self._under_way[handling.number] = role
         if not self._injects or self.warned is None:
@@ -146,7 +137,15 @@ class TrialBudgets:
             while self.phase == "cancelling":
                 await self._change()
 
-    def _refusal(self, role: Role) -> LimitHit | None:
+    async def _refuse(self, hit: LimitHit, handling: Handling) -> Ruling:
+        """Refuse a request; at the end of the trial not before what is there was kept."""
+        handling.limit, handling.stopped = hit, True
+        if self.hit is not None and not self._kept.is_set():
+            with handling.held():
+                await self._kept.wait()
+        return Ruling(passes=False, limit=hit)
+
+    async def _refusal(self, role: Role, handling: Handling) -> LimitHit | None:
         """Say which budget forbids a request, and end the trial if that is one of its own."""
         if self.hit or role == "auxiliary":
             return self.hit
@@ -156,7 +155,8 @@ class TrialBudgets:
         for budget in self.meter:
             judged = budget.kind not in TIMED and (budget.kind != TURNS or role == "main")
             if judged and budget.spent(self.meter.used(budget.kind)):
-                self.end(budget)
+                with handling.held():
+                    await self.end(budget)
                 return self.hit
         return None
 
@@ -169,21 +169,30 @@ class TrialBudgets:
         """Wait until the open turn is to be ended: for the wrap-up prompt, or for good."""
         while True:
             await self._look()
-            if self.phase in ("cancelling", "ended"):
-                return "ended" if self.phase == "ended" else "cancelling"
+            if self.phase == "ended":
+                await self._kept.wait()
+                return "ended"
+            if self.phase == "cancelling":
+                return "cancelling"
             await self._change(self.meter.look_again_s(warns=self.phase == "open"))
 
-    def end(self, budget: Budget) -> None:
-        """A budget is used up: from now on no model request goes on, and the turn is to be cancelled."""
-        if self.hit is None:
-            self.hit = budget.hit(self.meter.used(budget.kind), hard=True)
-            self.phase = "ended"
-            self._wake()
+    async def end(self, budget: Budget) -> None:
+        """A budget is used up: from now on no model request goes on; once all is kept, the turn is to be cancelled."""
+        if self.hit is not None:
+            return await self._kept.wait()
+        self.hit = budget.hit(self.meter.used(budget.kind), hard=True)
+        self.phase = "ended"
+        self._wake()
+        try:
+            with anyio.CancelScope(shield=True):  # whoever met the budget may be gone before that is done
+                await self.on_hit(self.hit)
+        finally:
+            self._kept.set()
             self.on_call()
 
-    def time_up(self) -> None:
+    async def time_up(self) -> None:
         """The time of the prompts is up."""
-        self.end(self.meter.has_no_time_left())
+        await self.end(self.meter.has_no_time_left())
 
     def turn_over(self, *, prompted: bool) -> str | None:
         """The turn that was asked to end has ended. Return what to prompt with, if `prompted` says so."""
@@ -212,11 +221,11 @@ class TrialBudgets:
         idle, turns = self.meter.find(IDLE), self.meter.find(TURNS)
         for budget in filter(None, (self.meter.find("max_tool_calls"), self.meter.find("max_cost_usd"))):
             if budget.exceeded(self.meter.used(budget.kind)):
-                self.end(budget)
+                await self.end(budget)
         if idle and idle.spent(self.meter.used(IDLE)):
-            self.end(idle)
+            await self.end(idle)
         if not self.meter.counts.captured and turns and self.meter.counts.shown_calls > turns.allowed:
-            self.end(turns)
+            await self.end(turns)
         if not self.meter.counts.captured or (idle and idle.warns(self.meter.used(IDLE))):
             await self._steer()
 
@@ -284,3 +293,7 @@ class TrialBudgets:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+
+async def _keep_nothing(hit: LimitHit) -> None:
+    """What a hit comes to where nobody works in a workspace."""

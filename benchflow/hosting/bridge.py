@@ -35,6 +35,7 @@ class Bridge:
         self._exclude = table.exclude
         self._link = inside.workspace.strip("/")
         self._began = False
+        self._sealed = False
 
     @classmethod
     def open(cls, table: BridgeTable, folders: Folders, inside: Inside) -> Self:
@@ -55,9 +56,25 @@ class Bridge:
         await self.collect()
 
     async def collect(self) -> None:
-        """Take the results; nothing where no turn began. Raises TrialError(`sandbox`) where they cannot be written."""
-        if self._began:
+        """Take the results; nothing where no turn began, or once it was sealed.
+
+        Raises TrialError(`sandbox`) where they cannot be written.
+        """
+        if self._began and not self._sealed:
             await anyio.to_thread.run_sync(self._carry, self._own, self._workspace)
+
+    async def seal(self) -> None:
+        """Take the results for the last time: what the agent does from now on is none. Raises as `collect`."""
+        await self.collect()
+        self._sealed = True
+
+    def left_behind(self) -> int:
+        """Return how many paths the agent has made, changed or removed in its directory since the seal."""
+        if not (self._began and self._sealed):
+            return 0
+        seen, now = self._own.seen, self._own.tree.scan(self._skips)
+        gone = sum(path not in now.marks and now.knows(path) for path in seen)
+        return gone + sum(seen.get(path) != mark for path, mark in now.marks.items())
 
     def _bring(self) -> None:
         if self._workspace.tree.mark(self._link) is not None:

@@ -17,7 +17,6 @@ from benchflow.clock import Stamp
 from benchflow.contracts import (
     CreateSessionParams,
     EventType,
-    Fault,
     PermissionConfig,
     PromptResult,
     SessionFacts,
@@ -27,15 +26,14 @@ from benchflow.gateway.message import Exchange
 from benchflow.hosting import metering
 from benchflow.hosting.bridge import Bridge
 from benchflow.hosting.broadcast import Broadcast
+from benchflow.hosting.cutoff import Cutoff
 from benchflow.hosting.equipment import Equipment, launch_spec, permission_policy, trial_context
-from benchflow.hosting.facts import session_facts
+from benchflow.hosting.facts import budget_facts, certificate_facts, find_fault, redaction_facts, session_facts
 from benchflow.hosting.modes import servers_inside
 from benchflow.hosting.prompting import Prompting
 from benchflow.hosting.stderr import StderrLog
 from benchflow.log import LogFile
 from benchflow.network.border import Border
-from benchflow.outcome import exchange_fault
-from benchflow.redact import REDACTIONS
 from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
 from benchflow.sandbox.loopback import close_reserved
 from benchflow.session.agentinfo import AgentInfo, SessionInfo
@@ -76,6 +74,7 @@ class HostedSession:
         self._tap: Tap | None = None
         self._client: AcpClient | None = None
         self._bridge: Bridge | None = None
+        self._cutoff = Cutoff(params.workspace.path)
         self._border = Border(
             equipment.sandbox.isolation,
             equipment.network,
@@ -176,6 +175,7 @@ class HostedSession:
         if self._bridge is not None:
             bridge, self._bridge = self._bridge, None
             await bridge.collect()
+        await self._cutoff.put_back()
 
     def facts(self) -> SessionFacts:
         """Return what was measured so far."""
@@ -184,26 +184,27 @@ class HostedSession:
             agent_version=self._agent_version,
             isolation=self._equipment.sandbox.isolation,
             segments=self._watch.segments,
-            fault=self._fault(),
+            fault=find_fault(self._tap, self._exchanges, require_capture=self._equipment.require_capture)
+            if self._prompting and self._prompting.prompts
+            else None,
             usage=self._prompting.usage if self._equipment.backend and self._prompting else None,
             extensions={
                 "model": self._model_choice,
-                **self._budgets.facts(),
+                **budget_facts(self._budgets, self._cutoff),
                 **self._border.facts(),
-                **self._redactions(),
+                **redaction_facts(self._redactor),
+                **({} if self._equipment.backend else certificate_facts(self._tap)),
             },
         )
-
-    def _redactions(self) -> dict[str, dict[str, int]]:
-        """How many secrets were replaced in the logs, by category; nothing where there were none."""
-        return {REDACTIONS: dict(self._redactor.counts)} if self._redactor.counts else {}
 
     async def launch(self) -> None:
         """Start the agent's process, with its own HOME, and the gateway at its side."""
         kit, params = self._equipment, self._params
         self._spec = spec = launch_spec(kit, params)
         if kit.manifest.bridge is not None:
-            self._bridge = Bridge.open(kit.manifest.bridge, spec.folders, kit.sandbox.inside(spec.folders))
+            self._bridge = self._cutoff.bridge = Bridge.open(
+                kit.manifest.bridge, spec.folders, kit.sandbox.inside(spec.folders)
+            )
         with self._watch.timed("launch"):
             self._process = process = await kit.sandbox.start(spec)
         if process.stderr is not None:
@@ -241,7 +242,7 @@ class HostedSession:
             terminals=Terminals(self._run_command) if offered.terminal else None,
         )
         before = self._params.system_instructions if kit.mode.instructions_as == "prompt" else None
-        self._prompting = Prompting(self._client, self._tap, self._budgets, before=before)
+        self._prompting = Prompting(self._client, self._tap, self._budgets, before=before, keep=self._cutoff.make)
         with self._watch.timed("handshake"):
             await self._client.__aenter__()
             info = await self._client.initialize(self._deadline_s)
@@ -286,22 +287,13 @@ class HostedSession:
         """Take an event of the ACP session."""
         if self._prompting is not None:
             self._prompting.saw(kind, data)
-        self._broadcast.send(kind, "acp", data, stamp)
+        self._broadcast.send(kind, "harness" if kind == "limit" else "acp", data, stamp)
 
     def _exchange_ended(self, exchange: Exchange) -> None:
         """Take an exchange that has ended."""
         for moment in exchange_moments(exchange):
             stamp = Stamp(ts=moment.ts, mono_ms=moment.mono_ms)
             self._broadcast.send(moment.type, moment.source, moment.data, stamp)
-
-    def _fault(self) -> Fault | None:
-        """Say what the exchanges say went wrong; without a prompt there was nothing that could."""
-        if self._tap is None or self._prompting is None or not self._prompting.prompts:
-            return None
-        failure = self._tap.failure
-        if failure is not None:
-            return Fault(code=failure.code, message=str(failure))
-        return exchange_fault(self._exchanges, require_capture=self._equipment.require_capture)
 
     @property
     def _exchanges(self) -> list[Exchange]:

@@ -1,6 +1,6 @@
 """Sends a session's prompts, and ends their turns as the trial's budgets say: to warn the agent, or for good."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -10,6 +10,7 @@ from benchflow.budgets.trial import TrialBudgets
 from benchflow.contracts import (
     CompletionReason,
     EventType,
+    LimitHit,
     PromptMetrics,
     PromptResult,
     TimingBreakdown,
@@ -36,9 +37,12 @@ class Prompting:
         budgets: TrialBudgets,
         *,
         before: str | None = None,
+        keep: Callable[[], Awaitable[None]] | None = None,
         cancel_grace_s: float = CANCEL_GRACE_S,
     ) -> None:
-        """`before` is a text that goes before the first prompt, in a block of its own; it is no part of the task."""
+        """`before` is a text that goes before the first prompt, in a block of its own; it is no part of the task.
+        `keep` is awaited when a budget ends the trial, before the agent hears of that.
+        """
         self.usage = AcpUsage()
         self.prompts = 0
         """How many were sent, the one to wrap up included."""
@@ -47,14 +51,17 @@ class Prompting:
         self._budgets = budgets
         self._grace_s = cancel_grace_s
         self._before = [before] if before else []
+        self._keep = keep
         self._texts: list[str] = []
+        self._over = False
         budgets.on_call = client.ask_to_cancel
+        budgets.on_hit = self._hit
 
     def saw(self, kind: EventType, data: Mapping[str, Any]) -> None:
         """Take an event of the session."""
         if kind == "usage":
             self.usage.updated(data)
-        elif kind == "agent_message":
+        elif kind == "agent_message" and not self._over:
             self._texts.append(str(data.get("text", "")))
         self._budgets.acp_event(kind, data)
 
@@ -71,6 +78,13 @@ class Prompting:
         except TrialError as error:
             return self._result(begun, error=error)
         return self._result(begun, stop_reason=outcome.stop_reason)
+
+    async def _hit(self, hit: LimitHit) -> None:
+        """A budget ends the trial: what the agent has done and said until now is what it has delivered."""
+        if self._keep:
+            await self._keep()
+        self._over = True
+        self._client.note_limit(hit)
 
     async def _turn(self, text: str, timeout_s: float | None) -> PromptOutcome:
         """Send one prompt of the protocol. Raises TrialError."""

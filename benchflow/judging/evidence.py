@@ -11,6 +11,7 @@ import orjson
 
 from benchflow.contracts import Event, ScorerContext
 from benchflow.scenario import Scenario
+from benchflow.trajectories.cutting import until_limit
 from benchflow.trajectories.output import output_text
 from benchflow.trajectories.tools import ToolCall, ToolLedger
 
@@ -50,7 +51,7 @@ async def gather(scenario: Scenario, context: ScorerContext, redact: Redact) -> 
         """Redact before the cut, which could split a secret."""
         return clip(redact(text.encode("utf-8", "replace")).decode("utf-8", "replace"), limit)
 
-    steps = describe_steps(context.trace.events if context.trace else (), shown)
+    steps = describe_steps(until_limit(context.trace.events) if context.trace else (), shown)
     return Evidence(
         task=shown("\n\n".join(scenario.prompts), TASK_SHOWN),
         answer=shown(context.agent_output.strip(), ANSWER_SHOWN),

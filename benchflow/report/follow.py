@@ -14,7 +14,7 @@ from benchflow.report import numbers
 from benchflow.report.text import one_line, sanitize, tail
 from benchflow.session.projection import Projection
 from benchflow.store import ACP_LOG, EXCHANGE_LOG, StoredRun
-from benchflow.trajectories.trajectory import Moment, Trajectory, exchange_moments
+from benchflow.trajectories.trajectory import Moment, Trajectory, entry_moment, exchange_moments
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,10 +101,8 @@ class _GrowingLogs:
                     return  # the rest of it comes later
                 self._offset += len(line)
                 entry: dict[str, Any] = orjson.loads(line)
-                frame = entry.get("frame")
-                event = self._projection.read(entry["dir"], frame) if frame is not None else None
-                if event is not None:
-                    yield Moment(entry["mono_ms"], entry["ts"], event[0], "acp", event[1])
+                if moment := entry_moment(entry, self._projection):
+                    yield moment
 
     def _turns(self) -> Iterator[Moment]:
         path = self.folder / EXCHANGE_LOG

@@ -19,6 +19,7 @@ from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario
 from benchflow.store import DIFF, StoredRun
 from benchflow.trace import build_trace
+from benchflow.trajectories.cutting import until_limit
 from benchflow.workspaces.rebuild import CannotRebuild, rebuild_from_diff, rebuild_from_files
 from benchflow.workspaces.snapshot import remove_tree
 from benchflow.workspaces.toolchain import Toolchains
@@ -167,7 +168,7 @@ def said(events: Iterable[Event], prompts: Sequence[str]) -> str:
     """
     answers: list[str] = []
     listening = False
-    for event in events:
+    for event in until_limit(events):
         if event.type == "prompt_begin":
             text = str(event.data.get("text", ""))
             if len(answers) < len(prompts) and prompts[len(answers)] in text:

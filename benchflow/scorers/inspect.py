@@ -21,6 +21,7 @@ from benchflow.checks import (
     query_parts,
 )
 from benchflow.contracts import ScorerCheckResult, ScorerContext, SessionTrace
+from benchflow.trajectories.cutting import until_limit
 from benchflow.workspaces.workspace import Workspace
 
 ACTUAL_KEPT = 4_000
@@ -157,7 +158,7 @@ def _tool(check: ToolUsed | ToolNotUsed, trace: SessionTrace | None) -> Finding:
 def _tools(trace: SessionTrace) -> set[str]:
     """Return names and kinds of all tool calls, as the gateway and as ACP know them."""
     seen = {word for turn in trace.turns for call in turn.tool_calls for word in (call.name, call.kind)}
-    for event in trace.events:
+    for event in until_limit(trace.events):
         if event.type in ("tool_call", "tool_call_update"):
             seen |= {str(event.data[key]) for key in ("name", "kind", "title") if event.data.get(key)}
     return {word for word in seen if word}

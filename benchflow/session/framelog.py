@@ -1,13 +1,14 @@
 """The raw record of a connection: every line both ways, written before anything interprets it.
 
 One JSON object a line: `{"seq", "ts", "mono_ms", "dir": "in" | "out", "frame": <the object as sent> | "noise": text}`.
+Between them may stand that a budget ended the work: `{"seq", "ts", "mono_ms", "dir": "own", "limit": {...}}`.
 A frame is spliced, not re-encoded. Where it was not strict JSON (lone surrogates, NaN, bytes that are no UTF-8),
 `frame` is a cleaned copy and `raw` holds what was written.
 """
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import orjson
 
@@ -66,6 +67,14 @@ class FrameLog:
         self._write("out", lines, stamp)
         return stamp
 
+    def noted(self, name: str, value: Any) -> Stamp:
+        """Record something of our own that neither side has sent."""
+        stamp = self._clock.now()
+        body = b'"%b":%b' % (name.encode(), orjson.dumps(value))
+        self._append(b'{"seq":%d%b,%b}\n' % (self._seq, _head("own", stamp), body))
+        self._seq += 1
+        return stamp
+
     def _write(self, direction: Direction, lines: Sequence[bytes], stamp: Stamp) -> None:
         """Write lines that are all strict JSON objects."""
         count = len(lines)
@@ -91,7 +100,7 @@ class FrameLog:
         self._sink.write(entries.replace(b"\r", b" ") if b"\r" in entries else entries)
 
 
-def _head(direction: Direction, stamp: Stamp) -> bytes:
+def _head(direction: Direction | Literal["own"], stamp: Stamp) -> bytes:
     return f',"ts":"{stamp.ts}","mono_ms":{stamp.mono_ms},"dir":"{direction}"'.encode()
 
 

@@ -12,7 +12,7 @@ import anyio
 
 import benchflow
 from benchflow.clock import Clock, Stamp
-from benchflow.contracts import EventType, McpServer, PermissionConfig
+from benchflow.contracts import EventType, LimitHit, McpServer, PermissionConfig
 from benchflow.errors import ErrorCode, TrialError
 from benchflow.sandbox.interface import ByteReader, ByteWriter
 from benchflow.session.agentinfo import PROTOCOL_VERSION, AgentInfo, SessionInfo, read_agent_info, read_version
@@ -78,10 +78,12 @@ class AcpClient:
         handlers: dict[str, Handler] = {"session/request_permission": self._permissions.answer}
         for service in filter(None, (files, terminals)):
             handlers.update(service.handlers)
+        unwanted = None if on_event or self._permissions.curious else "session/update"
+        self._frames = FrameLog(log, clock, unwanted=unwanted)
         self._connection = Connection(
             stdin,
             stdout,
-            frames=FrameLog(log, clock, unwanted=None if on_event or self._permissions.curious else "session/update"),
+            frames=self._frames,
             handlers=handlers,
             on_notification=self._notified,
             observe=self._frame_passed if on_event else None,
@@ -199,12 +201,12 @@ class AcpClient:
         timeout_s: float | None = None,
         cancel_grace_s: float = CANCEL_GRACE_S,
         now: Callable[[], float] = anyio.current_time,
-        on_time_up: Callable[[], None] | None = None,
+        on_time_up: Callable[[], Awaitable[None]] | None = None,
     ) -> PromptOutcome:
         """Send one prompt, a text block each, and wait for the end of its turn.
 
-        When `timeout_s` is up on the clock `now`, which `on_time_up` is told of first, or this call is cancelled, the
-        turn is ended over the protocol, in `cancel_grace_s`.
+        When `timeout_s` is up on the clock `now`, which `on_time_up` is told of and waited for first, or this call is
+        cancelled, the turn is ended over the protocol, in `cancel_grace_s`.
         """
         session = self._opened()
         self._prompted = True
@@ -218,7 +220,7 @@ class AcpClient:
             if timeout_s is not None and not await turn.ends_within(timeout_s, now):
                 waited_s = now() - begun
                 if on_time_up:
-                    on_time_up()
+                    await on_time_up()
                 await self.cancel(cancel_grace_s)
             return replace(await self._outcome(turn), timed_out=waited_s is not None, waited_s=waited_s)
         except anyio.get_cancelled_exc_class():
@@ -228,6 +230,12 @@ class AcpClient:
         finally:
             self._turn = None
             self._connection.forget(reply)
+
+    def note_limit(self, hit: LimitHit) -> None:
+        """Put on record, between the frames, that a budget has ended the session's work."""
+        stamp = self._frames.noted("limit", vars(hit))
+        if self._on_event:
+            self._on_event("limit", vars(hit).copy(), stamp)
 
     async def cancel(self, grace_s: float = CANCEL_GRACE_S) -> bool:
         """End the open turn: ask, and wait for its end. False: it did not end in time and was given up."""

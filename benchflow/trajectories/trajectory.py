@@ -18,9 +18,10 @@ from benchflow.contracts import Event, EventSource, EventType
 from benchflow.gateway.message import Exchange, ToolResult
 from benchflow.gateway.records.exchanges import RecordedExchange, read_exchanges
 from benchflow.session.projection import Projection
-from benchflow.store import ACP_LOG, EXCHANGE_LOG
+from benchflow.store import ACP_LOG, EXCHANGE_LOG, SESSION_LOG
 
 _TOOL_UPDATE = re.compile(rb'"sessionUpdate"\s*:\s*"tool_call')
+_TOOL_EVENT = re.compile(rb'"type":"tool_call')
 _BLOCK = 1 << 20
 _OVERLAP = 64
 """Longer than what is searched for, so that it is found where two blocks meet."""
@@ -67,15 +68,16 @@ class Trajectory:
 
     @cached_property
     def shows_tools(self) -> bool:
-        """Whether the agent sent any tool update at all."""
-        path = self.folder / ACP_LOG
-        return path.exists() and _holds(path, _TOOL_UPDATE)
+        """Whether the agent sent any tool update at all, or its provider told of one."""
+        logs = ((self.folder / ACP_LOG, _TOOL_UPDATE), (self.folder / SESSION_LOG, _TOOL_EVENT))
+        return any(path.exists() and _holds(path, pattern) for path, pattern in logs)
 
     @cached_property
     def session_id(self) -> str:
-        """ACP's id of the session; empty where there was none."""
+        """ACP's id of the session, or its provider's; empty where there was none."""
         frames = (entry.get("frame") for entry in read_entries(self.folder / ACP_LOG))
-        return next((found for frame in frames if (found := _session_id(frame))), "")
+        own = (entry["session_id"] for entry in read_entries(self.folder / SESSION_LOG))
+        return next((found for frame in frames if (found := _session_id(frame))), next(own, ""))
 
     def events(self) -> Iterator[Event]:
         """Yield all events in the order of the clock, numbered from 0."""
@@ -96,6 +98,7 @@ class Trajectory:
         others = [moment for exchange in self.exchanges for moment in exchange_moments(exchange)]
         if any(exchange.answer.tool_calls for exchange in self.exchanges) and not self.shows_tools:
             others += derived_moments(self.exchanges, self.results)
+        others += session_moments(self.folder / SESSION_LOG)
         others.sort(key=lambda moment: moment.mono_ms)
         others.reverse()
         for moment in frame_moments(self.folder / ACP_LOG):
@@ -121,10 +124,23 @@ def frame_moments(path: Path) -> Iterator[Moment]:
     """Yield what the frames of an ACP log mean, in order."""
     projection = Projection()
     for entry in read_entries(path):
-        frame = entry.get("frame")
-        event = projection.read(entry["dir"], frame) if frame is not None else None
-        if event is not None:
-            yield Moment(entry["mono_ms"], entry["ts"], event[0], "acp", event[1])
+        if moment := entry_moment(entry, projection):
+            yield moment
+
+
+def entry_moment(entry: Mapping[str, Any], projection: Projection) -> Moment | None:
+    """Return what an entry of an ACP log means; None: nothing new."""
+    if "limit" in entry:
+        return Moment(entry["mono_ms"], entry["ts"], "limit", "harness", entry["limit"])
+    frame = entry.get("frame")
+    event = projection.read(entry["dir"], frame) if frame is not None else None
+    return event and Moment(entry["mono_ms"], entry["ts"], event[0], "acp", event[1])
+
+
+def session_moments(path: Path) -> Iterator[Moment]:
+    """Yield the events of a session without ACP."""
+    for entry in read_entries(path):
+        yield Moment(entry["mono_ms"], entry["ts"], entry["type"], entry["source"], entry["data"])
 
 
 def exchange_moments(exchange: Exchange) -> list[Moment]:

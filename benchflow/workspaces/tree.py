@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 DEEPEST = 100
 """Levels of folders that are looked into."""
@@ -22,6 +22,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP)
 _DRAFT = ".benchflow-draft"
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,23 @@ class Tree:
         """Make the folder itself."""
         os.close(self._open("", make=True))
 
-    def remove(self, path: str) -> None:
-        """Remove one entry, if it is there; a folder only if it is empty."""
+    def remove(self, path: str, *, whole: bool = False) -> None:
+        """Remove one entry, if it is there; a folder only if it is empty, or with all that is in it if `whole`."""
         with suppress(OSError), self._parent(path) as (folder, name):
-            is_folder = stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
-            (os.rmdir if is_folder else os.unlink)(name, dir_fd=folder)
+            if whole:
+                _clear(folder, name)
+            elif stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+                os.rmdir(name, dir_fd=folder)
+            else:
+                os.unlink(name, dir_fd=folder)
+
+    def same_content(self, path: str, other: "Tree") -> bool:
+        """Tell whether a file has the same content in another tree; False where one of the two cannot be read."""
+        with suppress(OSError), self._file(path) as mine, other._file(path) as theirs:
+            while (block := mine.read(_BLOCK)) == theirs.read(_BLOCK):
+                if not block:
+                    return True
+        return False
 
     def _list(self, place: str) -> list[tuple[str, Mark]]:
         if place.count("/") >= DEEPEST:
@@ -143,6 +156,13 @@ class Tree:
             yield folder, name
         finally:
             os.close(folder)
+
+    @contextmanager
+    def _file(self, path: str) -> Iterator[BinaryIO]:
+        with self._parent(path) as (folder, name):
+            descriptor = os.open(name, _READ, dir_fd=folder)
+        with open(descriptor, "rb") as file:
+            yield file
 
     def _open(self, place: str, *, make: bool = False) -> int:
         """Open a folder of the tree, and no link. With `make`, what is not there is made, and no folder is replaced."""
@@ -224,7 +244,7 @@ def _write(source: int, draft: str, folder: int) -> bool:
         return False
     written = os.open(draft, _WRITE, 0o600, dir_fd=folder)
     with open(os.dup(source), "rb", buffering=0) as reader, open(written, "wb", buffering=0) as writer:
-        shutil.copyfileobj(reader, writer, 1 << 20)
+        shutil.copyfileobj(reader, writer, _BLOCK)
         os.fchmod(written, stat.S_IMODE(status.st_mode) & 0o777)
         os.utime(written, ns=(status.st_mtime_ns, status.st_mtime_ns))
     return True
