@@ -8,13 +8,14 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from benchflow.contracts import RunHooks
+from benchflow.conformance import MEMBERS, Kind, lacks, misfit
 from benchflow.errors import InputError
 from benchflow.model import suggest
 
-Kind = Literal["scorer", "collector", "analyzer", "mode_resolver", "hooks", "provider", "judge"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUPS: Mapping[Kind, str] = {
     "scorer": "benchflow.scorers",
@@ -41,18 +42,11 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "tool-pattern": "benchflow.analyzers.tool_pattern:ToolPatternAnalyzer",
         "error": "benchflow.analyzers.error:ErrorAnalyzer",
     },
+    "provider": {"chat": "benchflow.chat.provider:ChatProvider"},
 }
 """Those that BenchFlow ships."""
 
-HOOKS = tuple(name for name in vars(RunHooks) if not name.startswith("_"))
-_MEMBERS: Mapping[Kind, tuple[str, ...]] = {
-    "scorer": ("id", "evaluate"),
-    "collector": ("id", "collect"),
-    "analyzer": ("name", "analyze"),
-    "mode_resolver": ("resolve",),
-    "provider": ("id", "capabilities", "init", "create_session", "prompt", "stop_session", "export_session"),
-    "judge": ("id", "judge"),
-}
+HOOKS = tuple(MEMBERS["hooks"])
 
 
 def load(kind: Kind, text: str) -> Any:
@@ -60,47 +54,67 @@ def load(kind: Kind, text: str) -> Any:
     plugin = _make(find(kind, text), text)
     if missing := lacks(plugin, kind):
         raise InputError(f"{text}: is no {_name(kind)}: it has no {', '.join(f'`{name}`' for name in missing)}")
+    _require_fit(plugin, kind, text)
     return plugin
 
 
 def load_any(text: str) -> tuple[Any, list[Kind]]:
     """Return the plugin at `module:attribute`, and of which kinds it is. Raises InputError where it is of none."""
-    plugin = _make(_import(text), text)
+    plugin = _make(_import(text, text), text)
     kinds: list[Kind] = [kind for kind in GROUPS if kind != "provider" and not lacks(plugin, kind)]
     if not kinds:
         raise InputError(
             f"{text}: is no plugin of any kind; a scorer has `id` and `evaluate`, a collector `id` and `collect`, an "
             "analyzer `name` and `analyze`, a mode resolver `resolve`, and hooks some of " + ", ".join(HOOKS)
         )
+    for kind in kinds:
+        _require_fit(plugin, kind, text)
     return plugin, kinds
 
 
 def find(kind: Kind, text: str) -> Callable[[], Any] | Any:
     """Return what `text` names, not yet made. Raises InputError."""
     if ":" in text:
-        return _import(text)
+        return _import(text, text)
     built_in = BUILT_IN.get(kind, {})
     if text in built_in:
-        return _import(built_in[text])
-    from importlib.metadata import entry_points  # reads what every installed package declares
-
-    points = {point.name: point for point in entry_points(group=GROUPS[kind])}
-    if text not in points:
+        return _import(built_in[text], text)
+    points = _entry_points(kind)
+    found = points.get(text, [])
+    if not found:
         raise InputError(
             f"there is no {_name(kind)} `{text}`; {suggest(text, [*built_in, *points])}; one of your own is named "
             "module:attribute"
         )
-    return _import(points[text].value)
+    if len(found) > 1:
+        places = " and ".join(f"{point.value} of {_package(point)}" for point in found)
+        raise InputError(f"the {_name(kind)} `{text}` is there twice, {places}; name the one that you mean so")
+    return _import(found[0].value, f"{text} ({GROUPS[kind]} of {_package(found[0])}: {found[0].value})")
 
 
-def lacks(plugin: Any, kind: Kind) -> list[str]:
-    """Return what an object would need to be a plugin of a kind. Hooks need any one of their methods."""
-    if kind == "hooks":
-        return [] if any(callable(getattr(plugin, name, None)) for name in HOOKS) else list(HOOKS)
-    return [name for name in _MEMBERS[kind] if not hasattr(plugin, name)]
+def _entry_points(kind: Kind) -> "dict[str, list[EntryPoint]]":
+    """Return what installed packages declare, by name."""
+    from importlib.metadata import entry_points  # reads what every installed package declares
+
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=GROUPS[kind]):
+        same = points.setdefault(point.name, [])
+        if point.value not in [other.value for other in same]:  # a package may be found by two ways
+            same.append(point)
+    return points
 
 
-def _import(text: str) -> Any:
+def _package(point: "EntryPoint") -> str:
+    return point.dist.name if point.dist else "an unknown package"
+
+
+def _require_fit(plugin: Any, kind: Kind, text: str) -> None:
+    if complaint := misfit(plugin, kind):
+        raise InputError(f"{text}: is no {_name(kind)} as it stands: {complaint}")
+
+
+def _import(text: str, named: str) -> Any:
+    """Import `module:attribute`, which the user has named so. Raises InputError."""
     module, _, attribute = text.partition(":")
     here = os.getcwd()
     if here not in sys.path:
@@ -110,7 +124,7 @@ def _import(text: str) -> Any:
         for name in attribute.split("."):
             value = getattr(value, name)
     except Exception as exc:  # whatever a plugin's own module raises when it is imported
-        raise InputError(f"{text}: cannot be loaded: {type(exc).__name__}: {exc}; name it module:attribute") from exc
+        raise InputError(f"{named}: cannot be loaded: {type(exc).__name__}: {exc}; {_remedy(text, named)}") from exc
     return value
 
 
@@ -125,3 +139,7 @@ def _make(value: Any, text: str) -> Any:
 
 def _name(kind: Kind) -> str:
     return kind.replace("_", " ")
+
+
+def _remedy(text: str, named: str) -> str:
+    return "name it module:attribute" if text == named else "mend or reinstall the package"

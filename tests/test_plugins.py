@@ -182,11 +182,15 @@ def test_provider_stands_in_the_place_of_an_agent(tmp_path: Path) -> None:
     [
         (("--provider", "x:y"), "x:y: cannot be loaded"),
         (("--provider", "x:y", "--command", "cat"), "--command and --provider"),
-        (("--provider", "x:y", "--upstream", "null"), "--provider: the provider asks its model by itself"),
+        (
+            ("--provider", "own_provider:OwnProvider", "--upstream", "null"),
+            "--provider: the provider own_provider:OwnProvider asks its model by itself; leave out --upstream",
+        ),
     ],
 )
 def test_wrong_provider_is_an_error_that_names_it(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     shell = open_shell(tmp_path)
+    shell.write("own_provider.py", (Path(__file__).parent / "own_provider.py").read_text())
 
     ended = shell.run("run", "./tiny", *words)
 

@@ -49,6 +49,7 @@ from benchflow.contracts.plugins import (
 from benchflow.contracts.session import (
     CreateSessionParams,
     McpServer,
+    ModelEndpoint,
     PermissionConfig,
     PromptMetrics,
     PromptResult,
@@ -85,6 +86,7 @@ __all__ = [
     "McpServer",
     "ModeConfig",
     "ModeResolver",
+    "ModelEndpoint",
     "NumberFinding",
     "PermissionConfig",
     "PromptMetrics",

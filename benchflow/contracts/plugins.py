@@ -76,7 +76,11 @@ class SteeringSource(Protocol):
 class SessionProvider(Protocol):
     """Runs sessions of one agent.
 
-    In this order: `create_session`, `prompt` (one or more), `stop_session`, `export_session`, `destroy_session`.
+    In this order: `create_session`, `prompt` (one or more), `stop_session`, `export_session`, `destroy_session`. What
+    breaks is raised as TrialError, whose code says who broke it; or it is in the result of the prompt.
+
+    With the capability `gateway` the run itself times the prompts, records turns, meters tokens and cost, and enforces
+    the budgets; `facts` and the trace then add what only the provider knows.
     """
 
     @property
@@ -84,7 +88,10 @@ class SessionProvider(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """Of `capture` (exchanges are recorded), `steering`, `permissions`, `mcp`."""
+        """Of `capture` (exchanges are recorded), `steering`, `permissions`, `mcp`; and of `gateway` (the model is asked
+        at `CreateSessionParams.endpoint`, in the dialect that an attribute `api_protocol` names, if there is one) and
+        `tools` (and it is offered tools).
+        """
         ...
 
     async def init(self, config: ProviderConfig) -> None: ...
@@ -136,7 +143,9 @@ class Analyzer(Protocol):
 
 
 class ModeResolver(Protocol):
-    async def resolve(self, mode: str) -> ModeConfig: ...
+    async def resolve(self, mode: str) -> ModeConfig:
+        """Return what a mode is. Raises LookupError for one that it does not know: then the next resolver is asked."""
+        ...
 
 
 class JudgeProvider(Protocol):

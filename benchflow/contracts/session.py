@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchflow.clock import Clock
 from benchflow.contracts.measures import (
     CompletionReason,
     CostBreakdown,
@@ -58,6 +59,16 @@ class McpServer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ModelEndpoint:
+    """Where a session asks its model so that its calls are on record, metered, priced and held to its budgets."""
+
+    base_urls: Mapping[str, str]
+    """By dialect, what its clients expect: `{"openai-completions": "http://127.0.0.1:41/v1", ...}`."""
+    api_key: str
+    """Of this session alone. The real one is put in behind it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreateSessionParams:
     """One session: one try of one trial."""
 
@@ -84,6 +95,10 @@ class CreateSessionParams:
     permissions: PermissionConfig = PermissionConfig()
     mcp_servers: Sequence[McpServer] = ()
     observers: "Sequence[EventObserver]" = ()
+    endpoint: ModelEndpoint | None = None
+    """None: the provider does not have the capability `gateway`."""
+    clock: Clock = field(default_factory=Clock)
+    """The run's, from which events take their time."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ class _Finder:
     def arm(self, agent: Manifest | PluggedAgent, model: str | None, mode: Mode) -> Arm:
         """Look one arm up. Raises InputError."""
         if isinstance(agent, PluggedAgent):
-            return _plugged(agent, model, mode)
+            return self._plugged(agent, model, mode)
         require_fit(mode, agent)
         request = self._request
         backend = read_backend(agent, self._environ, model=model) if request.own_backend else None
@@ -69,17 +69,49 @@ class _Finder:
             own += backend.secrets()
         upstream = self._share(_no_upstream(backend) if backend else self._open(agent, model, own))
         self.secrets += [*own, *upstream.secrets]
-        faults = request.faults
         return Arm(
             agent=agent,
             upstream=upstream,
-            upstream_label=f"{upstream.label} with faults {faults.text}" if faults else upstream.label,
+            upstream_label=self._label(upstream),
             mode=mode,
             require_capture=self._requires_capture(agent, backend),
             backend=backend,
         )
 
-    def _open(self, agent: Manifest, model: str | None, own: Sequence[str]) -> OpenedUpstream:
+    def _plugged(self, agent: PluggedAgent, model: str | None, mode: Mode) -> Arm:
+        """Look up the arm of a provider of the user's. Raises InputError."""
+        _require_able(agent, mode)
+        request = self._request
+        if not agent.asks_gateway:
+            request.require_no_gateway("--provider", f"the provider {agent.place} asks its model by itself")
+            label = f"provider:{agent.name}"
+            upstream = OpenedUpstream(
+                upstream=NoUpstream(), model=model or OWN_CHOICE, label=label, provider=GENERIC_PROVIDER
+            )
+            return Arm(agent=agent, upstream=upstream, upstream_label=label, mode=mode, require_capture=False)
+        if request.own_backend:
+            raise InputError(f"--own-backend: the provider {agent.place} has none; leave it out")
+        by_oracle = request.upstream == "oracle" or not (request.upstream or model or request.replay)
+        if by_oracle and "tools" not in agent.capabilities:
+            raise InputError(
+                f"--provider {agent.place}: it offers its model no tools, and the oracle plays through tools; name a "
+                "model with --model, or play answers of your own with --upstream script:FILE"
+            )
+        upstream = self._share(self._open(agent, model, ()))
+        self.secrets += upstream.secrets
+        return Arm(
+            agent=agent,
+            upstream=upstream,
+            upstream_label=self._label(upstream),
+            mode=mode,
+            require_capture=True if request.require_capture is None else request.require_capture,
+        )
+
+    def _label(self, upstream: OpenedUpstream) -> str:
+        faults = self._request.faults
+        return f"{upstream.label} with faults {faults.text}" if faults else upstream.label
+
+    def _open(self, agent: Manifest | PluggedAgent, model: str | None, own: Sequence[str]) -> OpenedUpstream:
         request = self._request
         if request.replay:
             from benchflow.runner.tape import open_replay
@@ -99,8 +131,8 @@ class _Finder:
         return agent.api_protocol is not None if asked is None else asked
 
 
-def _plugged(agent: PluggedAgent, model: str | None, mode: Mode) -> Arm:
-    """Return the arm of a provider of the user's, which asks its model by itself. Raises InputError."""
+def _require_able(agent: PluggedAgent, mode: Mode) -> None:
+    """Refuse a mode that would not reach what a provider runs. Raises InputError."""
     lacking = [
         what
         for what, wanted, able in (
@@ -112,9 +144,6 @@ def _plugged(agent: PluggedAgent, model: str | None, mode: Mode) -> Arm:
     ]
     if lacking:
         raise InputError(f"the mode {mode.name} cannot be used with the provider {agent.place}: {', '.join(lacking)}")
-    label = f"provider:{agent.name}"
-    upstream = OpenedUpstream(upstream=NoUpstream(), model=model or OWN_CHOICE, label=label, provider=GENERIC_PROVIDER)
-    return Arm(agent=agent, upstream=upstream, upstream_label=label, mode=mode, require_capture=False)
 
 
 def _no_upstream(backend: OwnBackend) -> OpenedUpstream:

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from benchflow.contracts import McpServer, ModeResolver
+from benchflow.contracts import McpServer, ModeConfig, ModeResolver
 from benchflow.errors import InputError
 from benchflow.installing.needs import needed_folders
 from benchflow.installing.runtimes import is_of_system, outermost, own_folders
@@ -56,9 +56,8 @@ class Modes:
 
     def _resolve(self, name: str) -> ModeText:
         for resolver in self.resolvers:
-            try:
-                config = anyio.run(resolver.resolve, name)
-            except LookupError:
+            config = _ask(resolver, name)
+            if config is None:
                 continue
             given: dict[str, Any] = {"environment": dict(config.environment), **config.provider_overrides}
             if config.system_instructions is not None:
@@ -69,6 +68,20 @@ class Modes:
         raise InputError(f"there is no mode `{name}` {where}; {suggest(name, known)}")
 
 
+def _ask(resolver: ModeResolver, name: str) -> ModeConfig | None:
+    """Ask a resolver for a mode; None: it knows of none. Raises InputError where it fails."""
+    who = f"--mode {name}: the resolver {type(resolver).__name__}"
+    try:
+        config = anyio.run(resolver.resolve, name)
+    except LookupError:
+        return None
+    except Exception as exc:  # it is somebody else's code
+        raise InputError(f"{who} failed: {type(exc).__name__}: {exc}; mend it, or leave it out") from exc
+    if not isinstance(config, ModeConfig):
+        raise InputError(f"{who} returned {type(config).__name__}; it returns a ModeConfig, or raises LookupError")
+    return config
+
+
 def read_modes(path: Path | None, wanted: Sequence[str]) -> tuple[Mapping[str, ModeText], Path]:
     """Read the file of modes, and return them with where it is.
 
@@ -77,12 +90,22 @@ def read_modes(path: Path | None, wanted: Sequence[str]) -> tuple[Mapping[str, M
     file = path or Path(MODES_FILE)
     if path is None and (set(wanted) <= {BASELINE_NAME} or not file.is_file()):
         return {}, file
-    modes = parse(ModesText, read_toml(file), file).modes
+    modes = _texts(file)
     if BASELINE_NAME in modes:
         raise InputError(f"{file}: modes.{BASELINE_NAME}: is the mode that varies nothing; give yours another name")
     if path is not None and set(wanted) <= {BASELINE_NAME}:
         raise InputError(f"--modes {file}: no mode of it was named; name some with --mode: {', '.join(sorted(modes))}")
     return modes, file
+
+
+def _texts(file: Path) -> Mapping[str, ModeText]:
+    """Read the tables of a file of modes, or of one for `run --config` that has some. Raises InputError."""
+    data = read_toml(file)
+    if "modes" in data and len(data) > 1:
+        from benchflow.runner.config import read_modes_of  # a file of modes alone needs no other model
+
+        return read_modes_of(data, file)
+    return parse(ModesText, data, file).modes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,15 @@ from benchflow.gateway.upstream import Upstream
 from benchflow.gateway.upstreams.opening import OpenedUpstream
 from benchflow.gateway.wrapping.chain import build_chain
 from benchflow.gateway.wrapping.keywatch import KeyWatch
+from benchflow.hosting.captured import CapturedProvider
 from benchflow.hosting.equipment import Equipment
+from benchflow.hosting.foreign import ForeignProvider
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
 from benchflow.report.progress import Progress
 from benchflow.runner.arm import Arm
 from benchflow.runner.folder import RunFolder
+from benchflow.runner.former import FormerPart
 from benchflow.runner.installs import Installs
 from benchflow.runner.lookup import Job
 from benchflow.runner.plan import ArmName, Trial
@@ -41,6 +44,7 @@ class Site:
     clock: Clock
     progress: Progress
     say: Say
+    former: FormerPart
 
     @property
     def redactor(self) -> Redactor:
@@ -138,7 +142,7 @@ def _stage(site: Site, arm: Arm, line: Line, installs: Installs, scorer: Scorer)
 def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> SessionProvider:
     agent, job = arm.agent, site.job
     if isinstance(agent, PluggedAgent):
-        return agent.make()
+        return _plugged(site, arm, agent, line)
 
     async def equip() -> Equipment:
         return Equipment(
@@ -158,6 +162,20 @@ def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> SessionPr
         )
 
     return AcpProvider(equip=equip)
+
+
+def _plugged(site: Site, arm: Arm, agent: PluggedAgent, line: Line) -> SessionProvider:
+    """Make a provider of the user's, with a place at the gateway for each session if that is where it asks."""
+    provider = ForeignProvider(agent.make(), say=site.say)
+    if not agent.asks_gateway:
+        return provider
+    return CapturedProvider(
+        provider=provider,
+        gateway=line.gateway,
+        clock=site.clock,
+        redactor=site.redactor,
+        require_capture=arm.require_capture,
+    )
 
 
 def _recorder(job: Job, redactor: Redactor) -> Callable[[Upstream], Upstream] | None:

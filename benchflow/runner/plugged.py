@@ -81,6 +81,13 @@ class PluggedAgent:
     tier: str = "unmeasured"
     warnings: tuple[str, ...] = ()
     api_protocol: str | None = None
+    """The dialect in which it asks its model at the gateway; None: it does not say, or asks elsewhere."""
+    default_model: str | None = None
+
+    @property
+    def asks_gateway(self) -> bool:
+        """Whether its model is asked through the run's gateway."""
+        return "gateway" in self.capabilities
 
     @property
     def label(self) -> str:
@@ -127,7 +134,8 @@ def plug_agent(text: str) -> PluggedAgent:
         place=text,
         make=factory,
         digest=hashlib.sha256(text.encode() + b"\0" + content).hexdigest(),
-        capabilities=first.capabilities,
+        capabilities=frozenset(first.capabilities),
+        api_protocol=getattr(first, "api_protocol", None),
     )
 
 

@@ -75,10 +75,8 @@ class RunRequest:
         _refuse_doubles("the agent", self.agents)
         _refuse_doubles("--model", self.models)
         _refuse_doubles("--mode", self.modes)
-        if self.provider:
-            self._require_no_gateway("--provider", "the provider asks its model by itself")
-        if self.own_backend:
-            self._require_no_gateway("--own-backend", "none of the agent's model calls come to the gateway")
+        if self.own_backend and not self.provider:
+            self.require_no_gateway("--own-backend", "none of the agent's model calls come to the gateway")
         if self.replay and (self.models or self.upstream):
             raise InputError("--replay: the cassette says which model answers; leave out --model and --upstream")
         answered = self.models or self.upstream or self.replay or self.own_backend or self.provider
@@ -89,7 +87,7 @@ class RunRequest:
                 "name one with --model, or say --upstream oracle if that is what you want"
             )
 
-    def _require_no_gateway(self, option: str, reason: str) -> None:
+    def require_no_gateway(self, option: str, reason: str) -> None:
         """Refuse what only the gateway could do. Raises InputError."""
         asked = {
             "--upstream": self.upstream,

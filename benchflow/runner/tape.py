@@ -13,12 +13,13 @@ from benchflow.gateway.cassettes.writer import CassetteFile
 from benchflow.gateway.prices import Pricing
 from benchflow.gateway.upstream import PLAYED, Upstream
 from benchflow.gateway.upstreams.opening import OpenedUpstream
-from benchflow.manifest import Manifest
 from benchflow.redact import Redactor
 from benchflow.scenario import Scenario
 
 if TYPE_CHECKING:
+    from benchflow.manifest import Manifest
     from benchflow.runner.lookup import Job
+    from benchflow.runner.plugged import PluggedAgent
 
 
 def recorder(job: "Job", path: Path, redactor: Redactor) -> Callable[[Upstream], Upstream]:
@@ -46,7 +47,11 @@ def recorder(job: "Job", path: Path, redactor: Redactor) -> Callable[[Upstream],
 
 
 def open_replay(
-    path: Path, agent: Manifest, scenarios: Sequence[Scenario], repetitions: int, secrets: Sequence[str]
+    path: Path,
+    agent: "Manifest | PluggedAgent",
+    scenarios: Sequence[Scenario],
+    repetitions: int,
+    secrets: Sequence[str],
 ) -> OpenedUpstream:
     """Open a cassette for these trials. Raises InputError where it cannot be read, or has none of one of them."""
     cassette = read_cassette(path)
@@ -79,7 +84,7 @@ def _require(cassette: Cassette, scenario: str, repetitions: int) -> None:
         )
 
 
-def _notes(cassette: Cassette, agent: Manifest, scenarios: Sequence[Scenario]) -> Iterator[str]:
+def _notes(cassette: Cassette, agent: "Manifest | PluggedAgent", scenarios: Sequence[Scenario]) -> Iterator[str]:
     """Say in what the recording was made otherwise: requests may then miss."""
     head, here = cassette.head, f"{cassette.path}: was recorded"
     if head.agent != agent.label:

@@ -17,7 +17,10 @@ class ForeignScorer:
     async def evaluate(self, scenario: Scenario, context: ScorerContext) -> ScorerResult:
         """Return the other's verdict."""
         try:
-            return await self._scorer.evaluate(scenario, context)
+            verdict = await self._scorer.evaluate(scenario, context)
+            if not isinstance(verdict, ScorerResult):
+                raise TypeError(f"it returned {type(verdict).__name__}, and not ScorerResult")
+            return verdict
         except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost the run
             return ScorerResult(
                 success=None,
