@@ -162,6 +162,19 @@ async def test_results_of_an_agent_that_was_killed_are_taken(trial: Trial) -> No
     assert (before, texts(trial.workspace)) == ({"file": "1"}, {"file": "2"})
 
 
+async def test_nothing_is_taken_that_the_agent_does_after_the_seal(trial: Trial) -> None:
+    put(trial.workspace, given="given")
+    async with trial.bridge.turn():
+        put(trial.own, early="early", given="given, and more")
+        await trial.bridge.seal()
+        put(trial.own, late="late", early="early, and more")
+        (trial.own / "given").unlink()
+    await trial.bridge.collect()
+
+    assert texts(trial.workspace) == {"early": "early", "given": "given, and more"}
+    assert trial.bridge.left_behind() == 3
+
+
 async def test_nothing_is_taken_where_no_turn_began(trial: Trial) -> None:
     put(trial.workspace, file="1")
     put(trial.own, other="2")

@@ -84,6 +84,12 @@ class TryLogs:
         result = {"outcome": {"outcome": "selected", "optionId": outcome}}
         self.sent(ms + 1, {"jsonrpc": "2.0", "id": id, "result": result})
 
+    def limited(self, ms: float, **hit: Any) -> None:
+        """A budget ends the session's work."""
+        entry = {"seq": self._frames, "ts": iso(_EPOCH_NS + round(ms * 1e6)), "mono_ms": ms, "dir": "own", "limit": hit}
+        self._frames += 1
+        self._append("acp.ndjson", orjson.dumps(entry) + b"\n")
+
     def exchange(
         self,
         ms: float,
