@@ -14,7 +14,7 @@ from sandboxes import BOTH
 from test_run import processes_below, until
 
 from benchflow.errors import InputError
-from benchflow.parity.run import ParityRequest, look_up
+from benchflow.parity.request import ParityRequest, look_up
 
 AGENT = Path(__file__).with_name("parity_agent.py")
 MANIFEST = """\
@@ -59,7 +59,9 @@ def test_bundled_agent_is_the_same_inside(tmp_path: Path, sandbox: str) -> None:
     assert "forwarded unchanged: 2 of 2" in ended.stdout
     assert "main 1: neutral (paths 1)" in ended.stdout
     assert f"inside ({sandbox})" in ended.stdout
-    assert re.search(r"took \d+\.\d s; the agent itself \d+\.\d s in 2 runs alone and \d+\.\d s in 1", ended.stdout)
+    assert re.search(
+        r"took \d+\.\d s, \d+\.\d s beyond the agent itself: \d+\.\d s in 2 runs alone and \d+\.\d s in 1", ended.stdout
+    )
     page = (tmp_path / "page.html").read_text()
     assert "Content-Security-Policy" in page
     assert list((tmp_path / "home" / "scratch").iterdir()) == []

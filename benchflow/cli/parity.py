@@ -56,6 +56,21 @@ def command(
             show_default=False,
         ),
     ] = None,
+    fixture: Annotated[
+        bool,
+        typer.Option(
+            "--fixture", help="Keep the runs alone in `fixtures/` beside the manifest, without what is this machine's."
+        ),
+    ] = False,
+    against_fixture: Annotated[
+        bool,
+        typer.Option(
+            "--against-fixture", help="Compare with the fixtures that are kept; the agent is not run alone. For CI."
+        ),
+    ] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Keep what was shown beside the manifest, not in your own folder.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")] = False,
 ) -> None:
     """Prove that the agent in here is the agent out there: run it alone and inside, and compare what it sends.
@@ -64,12 +79,16 @@ def command(
     plays the model on both sides, so it costs nothing. The model requests are compared byte for byte, then after a
     short list of neutral rules; then score, tool calls, files and stop reasons. See parity.md.
 
+    What was shown is kept for `benchflow agents`, unless a rule was switched off or a fixture compared with.
+
     Exit codes: 0 parity; 1 divergence; 2 something to be corrected; 3 it could not be decided.
     """
-    from benchflow.parity.run import ParityRequest, run_sync
+    from benchflow.parity.keeping import keep
+    from benchflow.parity.request import ParityRequest
+    from benchflow.parity.run import run_sync
     from benchflow.report.parity import describe, print_parity
     from benchflow.report.parity_html import check_writable, write_page
-    from benchflow.report.terminal import open_console, print_json
+    from benchflow.report.terminal import open_console, print_json, say
 
     request = ParityRequest(
         agent=agent,
@@ -80,14 +99,20 @@ def command(
         sandbox=sandbox.value,
         timeout_s=timeout,
         agents_dir=agents_dir,
+        fixture=fixture,
+        against_fixture=against_fixture,
+        in_place=in_place,
     )
     if html is not None:
         check_writable(html)
-    parity = run_sync(request)
+    done = run_sync(request)
+    parity = done.parity
     if html is not None:
         write_page(html, parity)
     if as_json:
         print_json(describe(parity))
     else:
         print_parity(open_console(), parity)
+    for path in keep(done.subject, parity, done.alone):
+        say(f"kept: {path}")
     raise typer.Exit(parity.exit_code)

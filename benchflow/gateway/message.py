@@ -307,6 +307,10 @@ class Exchange:
     tokens: TokenBreakdown | None
     cost: CostBreakdown
     changes: Sequence[Change] = ()
+    sha256_received: str = ""
+    """Of the request's body as the agent sent it."""
+    sha256_forwarded: str | None = None
+    """Of the same as it was sent on; None: it was not."""
     after_prompt: bool = False
     """It began after the prompt's response."""
     held_ms: float = 0.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchflow.errors import InputError
 
-_NOT_INSTALLED = frozenset({"evidence.json", "fixtures"})
+_NOT_INSTALLED = frozenset({"evidence.json", "parity.json", "fixtures"})
 """What BenchFlow itself writes beside a manifest: it says something of the agent, and is no part of it."""
 _NEVER = frozenset({".git", "__pycache__"})
 _MOST_FILES = 5_000

@@ -147,7 +147,16 @@ class NotRun:
 def read_capture(content: bytes, place: str) -> Capture:
     """Read what `to_json` wrote. Raises InputError, naming `place`."""
     try:
-        return _adapter().validate_json(content)
+        value = orjson.loads(content)
+    except ValueError as exc:
+        raise InputError(f"{place}: is no capture ({exc}); make it anew") from exc
+    return capture_of(value, place)
+
+
+def capture_of(value: Any, place: str) -> Capture:
+    """Make a capture of its JSON value. Raises InputError, naming `place`."""
+    try:
+        return _adapter().validate_python(value)
     except ValueError as exc:
         raise InputError(f"{place}: is no capture ({exc}); make it anew") from exc
 

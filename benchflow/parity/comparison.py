@@ -72,6 +72,8 @@ class Parity:
     scenarios: tuple[ScenarioParity, ...]
     took_s: float
     """Of the whole command, without an install."""
+    kept: bool = False
+    """The runs alone are those of a fixture."""
 
     @property
     def word(self) -> Word:
@@ -85,7 +87,8 @@ class Parity:
     @property
     def agent_s(self) -> float:
         """Seconds that the agent itself took: both sides run at the same time, so that of the slower one counts."""
-        return max(sum(each.alone_s for each in self.scenarios), sum(each.inside_s for each in self.scenarios))
+        alone = 0.0 if self.kept else sum(each.alone_s for each in self.scenarios)
+        return max(alone, sum(each.inside_s for each in self.scenarios))
 
 
 def worst(words: Sequence[Word]) -> Word:

@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,34 +13,24 @@ import anyio
 import anyio.to_thread
 
 from benchflow.errors import InputError, TrialError, first_cause
-from benchflow.gateway.neutral import RULES
 from benchflow.gateway.upstreams.opening import open_upstream
-from benchflow.hosting.backend import OWN_BACKEND, OwnBackend, read_backend
+from benchflow.hosting.backend import OWN_BACKEND
 from benchflow.hosting.launch import required_values
 from benchflow.install import Install, ensure_installed, find_install
-from benchflow.machine.home import Home
 from benchflow.machine.liveness import claim
-from benchflow.manifest import Manifest
-from benchflow.model import suggest
 from benchflow.parity.capture import Capture, NotRun
 from benchflow.parity.comparison import Parity, compare
 from benchflow.parity.hosted import read_run, run_inside
-from benchflow.parity.outcome import MARGIN
+from benchflow.parity.keeping import check_places
+from benchflow.parity.local import local_of
+from benchflow.parity.request import SCENARIOS, ParityRequest, Subject, look_up
 from benchflow.parity.vanilla import Driven, Vanilla
-from benchflow.registry import Registry
 from benchflow.report.terminal import say
 from benchflow.runner.interrupt import EXIT_CODE
 from benchflow.runner.request import RunRequest
-from benchflow.sandbox.choose import Wish
 from benchflow.sandbox.process import ProcessSandbox
-from benchflow.scenario import Scenario, find_scenarios
 from benchflow.workspaces.snapshot import remove_tree
 from benchflow.workspaces.toolchain import Toolchains
-
-SCENARIOS = ("fix-failing-test", "rename-across-package", "reconcile-inventory")
-"""Compared where the user names none: real work in code over one and over many files, and data over two prompts."""
-ALONE = 2
-"""The least number of runs alone: fewer show no noise."""
 
 ELSEWHERE = "-elsewhere"
 """Makes each run's folder longer than the one before: an agent that cuts or counts texts with its paths in them differs
@@ -48,90 +38,34 @@ from itself in that, and so it is measured.
 """
 
 Say = Callable[[str], None]
+Captures = dict[str, list[Capture | NotRun]]
+"""By the scenario's id."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParityRequest:
-    """What a user asks `benchflow parity` for. The meanings stand in its `--help`."""
+class Done:
+    """What came of a comparison, and what it is made of that can be kept."""
 
-    agent: str
-    scenarios: tuple[str, ...] = ()
-    repeat: int = 1
-    without: tuple[str, ...] = ()
-    margin: float = MARGIN
-    sandbox: Wish = "auto"
-    timeout_s: float | None = None
-    agents_dir: Path | None = None
-
-    def __post_init__(self) -> None:
-        for name in self.without:
-            if name not in RULES:
-                raise InputError(f"--without {name}: no such rule; {suggest(name, RULES)}")
-        if not 0 < self.margin <= 1:
-            raise InputError(f"--margin {self.margin:g}: a difference of scores, above 0 and up to 1")
-
-    @property
-    def runs_alone(self) -> int:
-        """How often the agent runs alone on each scenario."""
-        return max(ALONE, self.repeat)
+    subject: Subject
+    parity: Parity
+    alone: Captures
 
 
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """What a request comes to on this machine."""
-
-    request: ParityRequest
-    home: Home
-    environ: Mapping[str, str]
-    agent: Manifest
-    scenarios: Sequence[Scenario]
-    backend: OwnBackend | None
-    """Its own, where its model calls are not routed."""
-
-    @property
-    def captured(self) -> bool:
-        """Its model calls can be compared."""
-        return self.backend is None and self.agent.api_protocol is not None
-
-    @property
-    def hosted(self) -> Manifest:
-        """The manifest as it is run."""
-        return self.backend.manifest if self.backend else self.agent
-
-
-def run_sync(request: ParityRequest, environ: Mapping[str, str] = os.environ, say: Say = say) -> Parity:
+def run_sync(request: ParityRequest, environ: Mapping[str, str] = os.environ, say: Say = say) -> Done:
     """Compare. Raises InputError; ends the program where it is interrupted."""
     subject = look_up(request, environ)
+    check_places(subject)
     try:
-        parity = anyio.run(perform, subject, say)
+        done = anyio.run(perform, subject, say)
     except BaseExceptionGroup as group:
         raise first_cause(group) from group
-    if parity is None:
+    if done is None:
         say("interrupted; nothing was compared")
         sys.exit(EXIT_CODE)
-    return parity
+    return done
 
 
-def look_up(request: ParityRequest, environ: Mapping[str, str]) -> Subject:
-    """Find the agent and the scenarios. Raises InputError."""
-    agent = Registry.open(agents_dir=request.agents_dir, environ=environ).find(request.agent)
-    scenarios = find_scenarios(request.scenarios or SCENARIOS)
-    own = agent.backend is not None and agent.api_protocol is None
-    if not own and (unplayable := [scenario.id for scenario in scenarios if scenario.solution is None]):
-        raise InputError(
-            f"{', '.join(unplayable)}: without a [solution] there is nothing that both sides could be told"
-        )
-    return Subject(
-        request=request,
-        home=Home.find(environ),
-        environ=environ,
-        agent=agent,
-        scenarios=scenarios,
-        backend=read_backend(agent, environ) if own else None,
-    )
-
-
-async def perform(subject: Subject, say: Say) -> Parity | None:
+async def perform(subject: Subject, say: Say) -> Done | None:
     """Install the agent if that is needed, run both sides, and compare what was captured. None: it was interrupted."""
     install = await _install(subject, say)
     begun = time.monotonic()
@@ -143,19 +77,19 @@ async def perform(subject: Subject, say: Say) -> Parity | None:
         if captures is None:
             return None
         alone, inside = captures
-        return await anyio.to_thread.run_sync(_compared, subject, alone, inside, begun)
+        parity = await anyio.to_thread.run_sync(_compared, subject, alone, inside, begun)
+        return Done(subject=subject, parity=parity, alone=alone)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(remove_tree, scratch)
 
 
-Captures = dict[str, list[Capture | NotRun]]
-"""By the scenario's id."""
-
-
 async def _both(subject: Subject, install: Install, scratch: Path, say: Say) -> tuple[Captures, Captures] | None:
-    """Run both sides at the same time. None: the run inside was interrupted."""
-    alone: Captures = {scenario.id: [] for scenario in subject.scenarios}
+    """Run both sides at the same time, or the agent inside alone where the other side is kept.
+
+    None: the run inside was interrupted.
+    """
+    alone: Captures = {scenario.id: [*subject.fixtures.get(scenario.id, ())] for scenario in subject.scenarios}
     inside: Captures = {}
     whole = True
 
@@ -170,7 +104,8 @@ async def _both(subject: Subject, install: Install, scratch: Path, say: Say) -> 
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run_hosted)
-        await _run_alone(subject, install, scratch, alone)
+        if not subject.fixtures:
+            await _run_alone(subject, install, scratch, alone)
     return (alone, inside) if whole else None
 
 
@@ -250,6 +185,7 @@ async def _install(subject: Subject, say: Say) -> Install:
 
 def _compared(subject: Subject, alone: Captures, inside: Captures, begun: float) -> Parity:
     request = subject.request
+    inside = _as_kept(subject, inside) if subject.fixtures else inside
     scenarios = tuple(
         compare(
             alone[scenario.id],
@@ -273,4 +209,19 @@ def _compared(subject: Subject, alone: Captures, inside: Captures, begun: float)
         margin=request.margin,
         scenarios=scenarios,
         took_s=round(time.monotonic() - begun, 3),
+        kept=bool(subject.fixtures),
     )
+
+
+def _as_kept(subject: Subject, inside: Captures) -> Captures:
+    """Take out of the runs inside what was taken out of the fixtures; an agent of another version has none."""
+    local = local_of(subject.home, subject.environ)
+
+    def kept(scenario: str, run: Capture | NotRun) -> Capture | NotRun:
+        version = subject.fixtures[scenario][0].agent_version
+        if isinstance(run, Capture) and run.agent_version != version:
+            reason = f"the fixture is stale: it is of version {version}, and this agent is of {run.agent_version}"
+            return NotRun(where="inside", reason=reason)
+        return local.hide(run) if isinstance(run, Capture) else run
+
+    return {scenario: [kept(scenario, run) for run in runs] for scenario, runs in inside.items()}

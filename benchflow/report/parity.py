@@ -39,19 +39,24 @@ def headline(parity: Parity) -> str:
     """Name the agent and what it was compared under."""
     version = f" {one_line(parity.agent_version)}" if parity.agent_version else ""
     without = [f"without the rules {', '.join(parity.without)}"] if parity.without else []
-    against = f"alone against inside ({parity.isolation or 'not run'})"
+    against = f"alone{' (fixture)' if parity.kept else ''} against inside ({parity.isolation or 'not run'})"
     return " · ".join([one_line(parity.agent) + version, against, parity.upstream, *without])
 
 
 def times(parity: Parity) -> str:
-    """Say how long it took, and how much of it was the agent's own."""
-    alone = sum(each.alone_s for each in parity.scenarios)
-    inside = sum(each.inside_s for each in parity.scenarios)
-    runs = sum(each.runs_alone for each in parity.scenarios), sum(each.runs_inside for each in parity.scenarios)
+    """Say how long it took, how much of it was the agent's own, and how much BenchFlow's."""
+    beyond = max(0.0, parity.took_s - parity.agent_s)
+    sides = [_side_time("inside", [(each.inside_s, each.runs_inside) for each in parity.scenarios])]
+    if not parity.kept:
+        sides.insert(0, _side_time("alone", [(each.alone_s, each.runs_alone) for each in parity.scenarios]))
     return (
-        f"took {parity.took_s:.1f} s; the agent itself {alone:.1f} s in {numbers.plural(runs[0], 'run')} alone and "
-        f"{inside:.1f} s in {runs[1]} inside, at the same time"
+        f"took {parity.took_s:.1f} s, {beyond:.1f} s beyond the agent itself: "
+        f"{' and '.join(sides)}{', at the same time' if len(sides) > 1 else ''}"
     )
+
+
+def _side_time(side: str, runs: Sequence[tuple[float, int]]) -> str:
+    return f"{sum(took for took, _ in runs):.1f} s in {numbers.plural(sum(count for _, count in runs), 'run')} {side}"
 
 
 def _scenario_lines(scenario: ScenarioParity) -> Iterator[tuple[str, str]]:
@@ -141,6 +146,7 @@ def describe(parity: Parity) -> dict[str, Any]:
         "margin": parity.margin,
         "took_s": parity.took_s,
         "agent_s": round(parity.agent_s, 3),
+        "against_fixture": parity.kept,
         "scenarios": [_described_scenario(each) for each in parity.scenarios],
     }
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from benchflow.contracts import Event, TokenBreakdown
 from benchflow.gateway.message import Exchange
+from benchflow.report.certificate import CertificateView, view_certificate
 from benchflow.row import ProfileRow
 from benchflow.store import StoredRun, StoredTrial, read_result
 from benchflow.trace import find_tool_calls
@@ -64,6 +65,8 @@ class TrialView:
     workspace: Path | None
     """Where the workspace was kept; None: it was not."""
     row: ProfileRow | None
+    certificate: CertificateView | None
+    """That its model requests were sent on as they came; None: there is none."""
     prompts: Sequence[str]
     turns: Sequence[TurnView]
     other_calls: Sequence[CallView]
@@ -84,6 +87,7 @@ def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -
     shown = {turn.exchange for turn in turns}
     result = read_result(folder)
     workspace = folder / "workspace"
+    row = (trial.row if number == trial.tries[-1] else None) or result
     return TrialView(
         run_id=run.id,
         trial=trial.key,
@@ -92,7 +96,8 @@ def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -
         tries=trial.tries,
         state="ended" if result or trial.row else "running" if run.is_running else "interrupted",
         workspace=workspace if workspace.is_dir() else None,
-        row=(trial.row if number == trial.tries[-1] else None) or result,
+        row=row,
+        certificate=view_certificate(row, folder),
         prompts=[str(event.data["text"]) for event in events if event.type == "prompt_begin"],
         turns=turns,
         other_calls=[view_call(call, trajectory) for call in calls if call.exchange not in shown],

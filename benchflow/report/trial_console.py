@@ -13,6 +13,7 @@ from benchflow.contracts import ScorerCheckResult
 from benchflow.judging.account import judge_of
 from benchflow.report import numbers
 from benchflow.report.analysis import AnalysisLine, analysis_lines
+from benchflow.report.certificate import describe_certificate
 from benchflow.report.console import STYLES, headline
 from benchflow.report.text import block, head, one_line, tail
 from benchflow.report.trial import CallView, TrialView, TurnView
@@ -55,7 +56,7 @@ def _print_verdict(console: "Console", view: TrialView) -> None:
         line.append(f" · score {numbers.score(row.score)}{'' if row.success is None else f' · {checks}'}", "")
     )
     console.print(_figures(row))
-    for text in (f"ended: {_ending(row)}", _requests(row), _times(row), _hosts(row), _judge(row)):
+    for text in (f"ended: {_ending(row)}", _requests(row), _certificate(view), _times(row), _hosts(row), _judge(row)):
         if text:
             console.print(fill(text, console.width, subsequent_indent="     "))
     if verdict.reason:
@@ -88,6 +89,19 @@ def _ending(row: ProfileRow) -> str:
 def _requests(row: ProfileRow) -> str:
     counts = row.exchanges
     return f"model requests: {counts.main} main, {counts.auxiliary} auxiliary; {counts.failed} failed at the upstream"
+
+
+def _certificate(view: TrialView) -> str:
+    """What became of its model requests on the way, and whether the log still says so."""
+    if view.certificate is None:
+        return ""
+    verdicts = {
+        "holds": "the log says the same",
+        "broken": "THE LOG SAYS SOMETHING ELSE: one of the two was changed",
+        "no log": "there is no log to check it against",
+    }
+    said = describe_certificate(view.certificate.certificate)
+    return f"certificate: {said} ({verdicts[view.certificate.verdict]})"
 
 
 def _times(row: ProfileRow) -> str:

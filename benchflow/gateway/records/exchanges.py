@@ -212,6 +212,8 @@ class RecordedExchange:
             tokens=TokenBreakdown(**usage) if usage else None,
             cost=CostBreakdown(**cost),
             changes=self.changes,
+            sha256_received=line["request"]["sha256_received"],
+            sha256_forwarded=line["request"]["sha256_forwarded"],
             held_ms=line["held_ms"],
             attempts=tuple(Attempt(**attempt) for attempt in line["attempts"]),
             fault=PlayedFault(**line["fault"]) if line["fault"] else None,

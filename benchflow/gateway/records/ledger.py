@@ -202,6 +202,7 @@ class Ledger:
     def _exchange(self, pending: Pending, answer: Assembled, end: End) -> Exchange:
         begun, parsed = pending.begun, pending.context.parsed
         response = pending.response
+        received = _digest(pending.request)
         asked = parsed.model if parsed else pending.context.route and pending.context.route.model
         status = response.status if response else None
         completed = begun.role == "main" and end == "complete" and status is not None and status < 400
@@ -228,6 +229,8 @@ class Ledger:
             tokens=answer.tokens,
             cost=(response and response.cost) or self._pricing.price((answer.model, sent), answer.tokens, begun.ts),
             changes=pending.sent.changes if pending.sent else (),
+            sha256_received=received,
+            sha256_forwarded=_digest_sent(pending, received),
             after_prompt=pending.after_prompt,
             held_ms=pending.handling.held_ms,
             attempts=pending.handling.attempts,
@@ -239,7 +242,6 @@ class Ledger:
     def _line(self, pending: Pending, exchange: Exchange, taken: Taken | None) -> bytes:
         request, context = pending.request, pending.context
         long = request.long
-        digest = long.sha256 if long else sha256(request.body).hexdigest()
         response = None
         if pending.response and taken:
             response = Recorded(
@@ -256,9 +258,9 @@ class Ledger:
                 headers=request.headers,
                 stored=pending.stored if long else self._storage.request(exchange.seq, request),
                 size=long.size if long else len(request.body),
-                sha256=digest,
+                sha256=exchange.sha256_received,
             ),
-            sha256_forwarded=_digest_sent(pending, digest),
+            sha256_forwarded=exchange.sha256_forwarded,
             response=response,
             body=taken and taken.body,
             note=taken and taken.note,
@@ -269,10 +271,12 @@ class Ledger:
         self._log.close()
 
 
+def _digest(request: RawRequest) -> str:
+    return request.long.sha256 if request.long else sha256(request.body).hexdigest()
+
+
 def _digest_sent(pending: Pending, received: str) -> str | None:
     sent = pending.sent
     if sent is None:
         return None
-    if sent.long:
-        return sent.long.sha256
-    return received if sent.body is pending.request.body else sha256(sent.body).hexdigest()
+    return received if not sent.long and sent.body is pending.request.body else _digest(sent)

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from benchflow.contracts import ScorerCheckResult
+from benchflow.gateway.records.certificate import Certificate
 from benchflow.report import numbers
+from benchflow.report.certificate import describe_certificate
 from benchflow.report.html.findings import Part, find_parts
 from benchflow.report.html.items import Fact, make_facts
 from benchflow.report.html.passages import Form, Passage, make_passage
@@ -74,6 +76,8 @@ def _facts(trial: StoredTrial) -> Iterator[tuple[str, str | None]]:
     yield "tokens", numbers.in_out(row.tokens)
     counts = row.exchanges
     yield "model requests", f"{counts.main} main, {counts.auxiliary} auxiliary, {counts.failed} failed upstream"
+    if certificate := Certificate.read(row.extensions):
+        yield "certificate", f"{describe_certificate(certificate)}; sha256 {certificate.digest}"
     yield "ended", row.completion_reason + (f" ({row.error_code})" if row.error_code else "")
     yield "stop reason", row.stop_reason
     yield "at", f"{row.completed_at[:19].replace('T', ' ')} UTC"
