@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,17 @@ class Clock:
 
     origin_ns: int = field(default_factory=time.monotonic_ns)
     wall_ns: int = field(default_factory=time.time_ns)
+
+    @classmethod
+    def continued(cls, wall_ns: int, last: str | None) -> Self:
+        """Return the clock of a run that began at `wall_ns` and goes on: it shows the time since then, pauses included.
+
+        Where this machine's time was set back meanwhile, it goes on from the stamp `last`: it never goes back itself.
+        """
+        elapsed_ns = time.time_ns() - wall_ns
+        if last is not None:
+            elapsed_ns = max(elapsed_ns, round(datetime.fromisoformat(last).timestamp() * 1e6) * 1000 - wall_ns + 1000)
+        return cls(origin_ns=time.monotonic_ns() - max(elapsed_ns, 0), wall_ns=wall_ns)
 
     def now(self) -> Stamp:
         """Return the present instant."""

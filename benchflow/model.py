@@ -22,6 +22,7 @@ _SHOULD_BE = {
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
+    "path_type": "text",
     "tuple_type": "a list",
     "dict_type": "a table",
     "model_type": "a table",

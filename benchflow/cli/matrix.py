@@ -13,6 +13,31 @@ def _plugin(help: str, metavar: str = "PLUGIN") -> typer.models.OptionInfo:
     return typer.Option(help=help, metavar=metavar, show_default=False, rich_help_panel=PLUGGED)
 
 
+UntilCi = Annotated[
+    float | None,
+    typer.Option(
+        "--until-ci",
+        min=0.01,
+        max=0.5,
+        metavar="W",
+        help="Repeat each agent with each model in each mode, from -n times on, until its rate of success over the "
+        "scenarios is known to within plus or minus W at 95 %, as in 0.1. By a confidence sequence, which allows for "
+        "looking again and again.",
+        show_default=False,
+        rich_help_panel="What runs",
+    ),
+]
+MaxRepetitions = Annotated[
+    int | None,
+    typer.Option(
+        "--max-repetitions",
+        min=1,
+        metavar="N",
+        help="How often --until-ci repeats at most. Default: 50.",
+        show_default=False,
+        rich_help_panel="What runs",
+    ),
+]
 ModeNames = Annotated[
     list[str] | None,
     typer.Option(

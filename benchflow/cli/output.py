@@ -1,4 +1,4 @@
-"""How the result of a run is printed."""
+"""How a run is printed: what it would do, and what came of it."""
 
 import os
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ from benchflow.runner.run import RunResult
 
 if TYPE_CHECKING:
     from benchflow.report.profile import Profile
+    from benchflow.runner.planning import DryRun
 
 
 def print_run(result: RunResult, *, as_json: bool) -> None:
@@ -32,6 +33,17 @@ def print_run(result: RunResult, *, as_json: bool) -> None:
     _append_step_summary(result)
 
 
+def print_plan(plan: "DryRun", *, as_json: bool) -> None:
+    """Print what a run would do."""
+    from benchflow.report.plan import print_dry_run
+    from benchflow.report.terminal import open_console, print_json
+
+    if as_json:
+        print_json(plan)
+    else:
+        print_dry_run(open_console(), plan)
+
+
 def _print_comparisons(result: RunResult) -> None:
     """Print each other cell against the first, where there are several."""
     if len({(row.agent, row.upstream, row.model, row.mode) for row in result.rows}) < 2:
@@ -45,11 +57,12 @@ def _print_comparisons(result: RunResult) -> None:
 
 
 def _say_missing(result: RunResult) -> None:
-    from benchflow.report import terminal
+    from benchflow.report import console, terminal
 
     if result.summary.missing:
         terminal.open_console(stderr=True).print(
-            f"interrupted: {result.summary.missing} of {result.summary.trials} trials have no row"
+            f"interrupted: {result.summary.missing} of {result.summary.trials} trials have no row; "
+            f"go on with: benchflow run --resume {console.run_argument(result.run_dir)}"
         )
 
 
@@ -75,4 +88,4 @@ def _profile(result: RunResult) -> "Profile":
     """Make the figures. The plan's order is that of the rows, so that the first cell is the first that was named."""
     from benchflow.report.profile.making import make_profile
 
-    return make_profile(result.rows, planned=[row.trial for row in result.rows])
+    return make_profile(result.rows, planned=[row.trial for row in result.rows], adaptive=result.summary.adaptive)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from benchflow.cli.beginning import Config, DryRun, Resume, RetryUnscored
 from benchflow.cli.budgets import (
     Grace,
     GraceTurns,
@@ -26,11 +27,13 @@ from benchflow.cli.matrix import (
     Canary,
     CollectorNames,
     HookNames,
+    MaxRepetitions,
     ModeNames,
     ModesFile,
     PluginTexts,
     ProviderName,
     ResolverNames,
+    UntilCi,
 )
 from benchflow.cli.options import (
     Faults,
@@ -61,6 +64,7 @@ class KeepWish(StrEnum):
 
 
 def command(
+    context: typer.Context,
     targets: Annotated[
         list[str] | None,
         typer.Argument(
@@ -69,6 +73,10 @@ def command(
             show_default=False,
         ),
     ] = None,
+    config: Config = None,
+    dry_run: DryRun = False,
+    resume: Resume = None,
+    retry_unscored: RetryUnscored = False,
     agent_command: Annotated[
         str | None,
         typer.Option(
@@ -78,6 +86,8 @@ def command(
     repetitions: Annotated[
         int, typer.Option("-n", "--repetitions", min=1, help="How often each cell runs.", rich_help_panel=WHAT)
     ] = 1,
+    until_ci: UntilCi = None,
+    max_repetitions: MaxRepetitions = None,
     concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.", rich_help_panel=WHAT)] = 1,
     model: Annotated[
         list[str] | None,
@@ -233,83 +243,15 @@ def command(
     Without --model and --upstream the oracle plays each scenario's own solution through the agent's own tools: it
     needs no key, and shows that the agent and everything around it work. It says nothing about a model.
     """
-    from benchflow.cli.output import print_run
-    from benchflow.contracts import Limits
-    from benchflow.gateway.wrapping.fault_plan import read_faults
-    from benchflow.gateway.wrapping.limits import Pace
-    from benchflow.gateway.wrapping.retrying import Retries
-    from benchflow.judging.choice import JudgeChoice, ScorerChoice
-    from benchflow.mode import BASELINE_NAME
-    from benchflow.runner.gate import Gate
-    from benchflow.runner.plugged import PluginNames
-    from benchflow.runner.request import RunRequest
-    from benchflow.runner.run import run_sync
+    from benchflow.cli.given import given_options
+    from benchflow.cli.output import print_plan, print_run
+    from benchflow.runner.asking import ask
 
-    request = RunRequest.of_targets(
-        targets or [],
-        command=agent_command,
-        provider=provider,
-        repetitions=repetitions,
-        concurrency=concurrency,
-        models=tuple(model or ()),
-        modes=tuple(mode or (BASELINE_NAME,)),
-        modes_file=modes,
-        canary=canary,
-        plugins=PluginNames(
-            any=tuple(plugin or ()),
-            collectors=tuple(collector or ()),
-            analyzers=tuple(analyzer or ()),
-            mode_resolvers=tuple(mode_resolver or ()),
-            hooks=tuple(hooks or ()),
-        ),
-        upstream=upstream,
-        strict_model=strict_model,
-        own_backend=own_backend,
-        require_capture=require_capture,
-        record=record,
-        replay=replay,
-        prices=prices,
-        pace=Pace(max_requests=max_requests, rpm=rpm, tpm=tpm, max_wait_s=max_wait),
-        retries=Retries(times=retry_upstream, max_wait_s=max_wait),
-        faults=read_faults(faults) if faults is not None else None,
-        sandbox=sandbox.value,
-        timeout_s=timeout,
-        limits=Limits(
-            max_turns=max_turns,
-            grace_turns=grace_turns,
-            max_subagent_turns=max_subagent_turns,
-            max_tool_calls=max_tool_calls,
-            max_tokens=max_tokens,
-            max_output_tokens=max_output_tokens,
-            max_cost_usd=max_cost_per_trial,
-            idle_timeout_s=idle_timeout,
-            idle_in_tools=idle_in_tools,
-            grace=grace,
-            wrap_up=wrap_up.value if wrap_up else None,
-            wrap_up_message=wrap_up_message,
-        ),
-        max_cost_usd=max_cost,
-        tags=tuple(tag or ()),
-        exclude=tuple(exclude or ()),
-        out=out,
-        keep=keep.value,
-        reinstall=reinstall,
-        agents_dir=agents_dir,
-        scoring=ScorerChoice(
-            scorer=scorer,
-            judge=JudgeChoice(
-                provider=judge, model=judge_model, upstream=judge_upstream, repeats=judge_repeats, record=judge_record
-            ),
-        ),
-        gate=Gate(
-            fail_under=fail_under,
-            max_unscored=max_unscored,
-            max_cost_usd=max_cost,
-            fail_on_regression=fail_on_regression,
-            margin=margin,
-            require_power=require_power,
-        ),
-    )
-    result = run_sync(request)
+    given = given_options(context)
+    asked = ask(targets or [], given, config=config, resume=resume, retry_unscored=retry_unscored)
+    if dry_run:
+        print_plan(asked.plan(), as_json=as_json)
+        return
+    result = asked.run()
     print_run(result, as_json=as_json)
     raise typer.Exit(result.exit_code)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import orjson
 
-_NAME = "pid"
+NAME = "pid"
+"""The file in a folder that says whose it is."""
 _UNCLAIMED_S = 600.0
 """A folder without the file is taken for abandoned only after this long: its owner may be about to write it."""
 
@@ -15,13 +16,13 @@ _UNCLAIMED_S = 600.0
 def claim(folder: Path) -> None:
     """Say that this process owns `folder`."""
     pid = os.getpid()
-    (folder / _NAME).write_bytes(orjson.dumps({"pid": pid, "started": _started(pid)}) + b"\n")
+    (folder / NAME).write_bytes(orjson.dumps({"pid": pid, "started": _started(pid)}) + b"\n")
 
 
 def owner_lives(folder: Path) -> bool:
     """Tell whether the process that claimed `folder` still runs."""
     try:
-        claimed = orjson.loads((folder / _NAME).read_bytes())
+        claimed = orjson.loads((folder / NAME).read_bytes())
         pid, since = int(claimed["pid"]), str(claimed["started"])
     except (OSError, ValueError, KeyError, TypeError):
         return _is_new(folder)
@@ -30,12 +31,12 @@ def owner_lives(folder: Path) -> bool:
 
 def release(folder: Path) -> None:
     """Give up the claim on `folder`."""
-    (folder / _NAME).unlink(missing_ok=True)
+    (folder / NAME).unlink(missing_ok=True)
 
 
 def is_claimed(folder: Path) -> bool:
     """Tell whether a process that still runs has claimed `folder`; without a claim it is nobody's."""
-    return (folder / _NAME).exists() and owner_lives(folder)
+    return (folder / NAME).exists() and owner_lives(folder)
 
 
 def _is_new(folder: Path) -> bool:

@@ -20,15 +20,18 @@ async def locked(path: Path) -> AsyncIterator[None]:
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:
-            if _take(file, path):
+            if take(file, path):
                 yield
                 return
         await anyio.sleep(wait_s)
         wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
 
-def _take(file: IO[str], path: Path) -> bool:
-    """Take the lock if it is free. One whose folder was removed by its last holder is none: others see another file."""
+def take(file: IO[str], path: Path) -> bool:
+    """Take the lock of an open file, if it is free, and tell whether that was so.
+
+    One that its last holder has removed is none: others see another file.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(file.fileno()), path.stat())

@@ -9,27 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from benchflow import __version__
+from benchflow.adaptive import KEY
 from benchflow.runner.arm import Arm
 from benchflow.runner.lookup import Job
+from benchflow.runner.options import stored
 from benchflow.runner.plan import SCHEMA, Trial
-from benchflow.sandbox.choose import Choice
+from benchflow.runner.repeating import standing
+from benchflow.sandbox.interface import Isolation
 
 
-def describe_run(job: Job, plan: Sequence[Trial], choice: Choice) -> dict[str, Any]:
-    """Return the content of run.json."""
+def describe_run(job: Job, plan: Sequence[Trial], *, isolation: Isolation, reason: str | None = None) -> dict[str, Any]:
+    """Return the content of run.json, with the sandbox that was taken, and why.
+
+    Of a plan that may end early, `trials` are those that there will be anyway."""
+    now = standing(plan, {}, job.until)
     request = _plain(asdict(job.request))
+    del request["options"]
     request["prices"] = job.prices.source if job.prices else None
     return {
         "schema": SCHEMA,
         "benchflow_version": __version__,
+        "config": stored(job.request.options),
+        "folder": str(Path.cwd()),
         "request": request,
         "arms": [_describe_arm(arm) for arm in job.arms],
         "scenarios": {scenario.id: scenario.digest for scenario in job.scenarios},
         "upstream": job.upstream_label,
         "scorer": job.scoring.name,
         "judge": job.scoring.judge_label,
-        "sandbox": {"isolation": choice.sandbox.isolation, "reason": choice.reason},
-        "trials": [trial.key for trial in plan],
+        "sandbox": {"isolation": isolation, "reason": reason},
+        "trials": [trial.key for trial in now.wanted],
+        KEY: now.adaptive,
         "machine": {
             "platform": platform.platform(),
             "machine": platform.machine(),

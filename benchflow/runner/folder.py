@@ -9,20 +9,27 @@ from typing import Any, Literal, Self
 
 import orjson
 
+from benchflow.adaptive import KEY, Adaptive
 from benchflow.clock import Clock
 from benchflow.errors import InputError
 from benchflow.log import LogFile
-from benchflow.machine.liveness import claim, release
+from benchflow.machine.holding import Hold
 from benchflow.redact import Redactor
 from benchflow.row import ProfileRow
+from benchflow.runner.mending import mend
 from benchflow.runner.plan import plain_name
+from benchflow.workspaces.snapshot import remove_tree
 
 
 class RunFolder:
-    """Writes what a run leaves behind. A synchronous context manager; everything is on disk as soon as it is said."""
+    """Writes what a run leaves behind. A synchronous context manager; everything is on disk as soon as it is said.
+
+    A folder that is there already is gone on with: what a kill cut off is mended first.
+    """
 
     def __init__(self, path: Path, clock: Clock, redactor: Redactor) -> None:
         self.path = path
+        self._hold = Hold(path)
         self._clock = clock
         self._redactor = redactor
         self._journal: LogFile
@@ -43,7 +50,8 @@ class RunFolder:
         return self.path.name
 
     def __enter__(self) -> Self:
-        claim(self.path)  # whoever reads the run can tell that it still goes on
+        self._hold.__enter__()  # whoever reads the run can tell that it still goes on, and nobody else writes in it
+        mend(self.path)
         self._journal = LogFile(self.path / "journal.jsonl", self._redactor)
         self._rows = LogFile(self.path / "rows.jsonl", self._redactor)
         return self
@@ -51,16 +59,25 @@ class RunFolder:
     def __exit__(self, *exc: object) -> None:
         self._journal.close()
         self._rows.close()
-        release(self.path)
+        self._hold.__exit__(None, None, None)
 
     def write_description(self, description: Mapping[str, Any]) -> None:
         """Write run.json, whole or not at all."""
         self.write_whole(self.path / "run.json", orjson.dumps(description, option=orjson.OPT_INDENT_2) + b"\n")
 
+    def write_adaptive(self, adaptive: Adaptive) -> None:
+        """Add to run.json what became of repeating until enough was known."""
+        known = orjson.loads((self.path / "run.json").read_bytes())
+        self.write_description({**known, KEY: adaptive})
+
     def try_folder(self, trial: str, attempt: int) -> Path:
-        """Make and return the folder of a try."""
+        """Make and return the folder of a try. What an earlier part of the run left there is put aside."""
         folder = self.path / "trials" / trial / f"try-{attempt}"
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            put_aside(folder)
+            folder.mkdir()
         return folder
 
     @property
@@ -90,6 +107,13 @@ class RunFolder:
         draft = path.with_name(path.name + ".draft")
         draft.write_bytes((redactor or self._redactor).redact(content))
         os.replace(draft, path)
+
+
+def put_aside(folder: Path) -> None:
+    """Name the folder of a try that did not end `<name>.interrupted-<n>`. A workspace in it may not be redacted yet."""
+    remove_tree(folder / "workspace")
+    others = len(list(folder.parent.glob(f"{folder.name}.interrupted-*")))
+    folder.rename(folder.with_name(f"{folder.name}.interrupted-{others + 1}"))
 
 
 def make_folder(out: Path, label: str) -> Path:

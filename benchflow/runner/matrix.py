@@ -16,7 +16,7 @@ def describe_matrix(job: Job, plan: Sequence[Trial]) -> str | None:
     """
     names = [arm.name for arm in job.arms]
     bound = _bound(job, plan)
-    if len(names) * len(job.scenarios) == 1 and bound is None:
+    if len(names) * len(job.scenarios) == 1 and bound is None and job.until is None:
         return None
     factors = {
         "agent": len({name.agent for name in names}),
@@ -28,20 +28,27 @@ def describe_matrix(job: Job, plan: Sequence[Trial]) -> str | None:
         counts = [f"{len(names)} combinations of agent, model and mode"]
     if len(job.scenarios) > 1:
         counts.append(plural(len(job.scenarios), "scenario"))
-    if job.request.repetitions > 1:
-        counts.append(str(job.request.repetitions))
+    request = job.request
+    if request.most_repetitions > 1:
+        counts.append(f"{request.repetitions} to {request.most_repetitions}" if job.until else str(request.repetitions))
     warm_ups = f", and {plural(len(names), 'warm-up')}" if job.request.canary else ""
     product = f"{' x '.join(counts)} = " if counts else ""
-    return f"{product}{plural(len(plan), 'trial')}{warm_ups}{bound or ''}"
+    most = "at most " if job.until else ""
+    return f"{product}{most}{plural(len(plan), 'trial')}{warm_ups}{bound or ''}"
+
+
+def most_cost(trials: Sequence[Trial]) -> float | None:
+    """Return what trials cost at most by their budgets, in US dollars. None: not all of them have one."""
+    known = [limit for trial in trials if (limit := trial.cell.limits.max_cost_usd) is not None]
+    return sum(known) if len(known) == len(trials) else None
 
 
 def _bound(job: Job, plan: Sequence[Trial]) -> str | None:
     """Say what the trials cost at most, by their budgets; a try that is repeated costs as much again."""
     warm_ups = make_canaries(plan) if job.request.canary else []
-    each = [trial.cell.limits.max_cost_usd for trial in (*plan, *warm_ups)]
-    known = [limit for limit in each if limit is not None]
-    if len(known) == len(each):
-        return f"; at most ${sum(known):,.2f}, but for tries that are repeated"
+    most = most_cost([*plan, *warm_ups])
+    if most is not None:
+        return f"; at most ${most:,.2f}, but for tries that are repeated"
     if job.request.max_cost_usd is not None:
         return f"; none begins after they have cost ${job.request.max_cost_usd:,.2f}"
     return None

@@ -166,11 +166,10 @@ def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> SessionPr
 
 def _plugged(site: Site, arm: Arm, agent: PluggedAgent, line: Line) -> SessionProvider:
     """Make a provider of the user's, with a place at the gateway for each session if that is where it asks."""
-    provider = ForeignProvider(agent.make(), say=site.say)
     if not agent.asks_gateway:
-        return provider
+        return ForeignProvider(agent.make(), say=site.say, redactor=site.redactor)
     return CapturedProvider(
-        provider=provider,
+        provider=ForeignProvider(agent.make(), say=site.say),
         gateway=line.gateway,
         clock=site.clock,
         redactor=site.redactor,

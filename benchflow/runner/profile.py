@@ -5,14 +5,18 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
+from benchflow.adaptive import Settled
 from benchflow.contracts import ProviderConfig, RunHooks
 from benchflow.errors import TrialError
 from benchflow.report.progress import Progress, Silence
 from benchflow.report.terminal import say
 from benchflow.row import ProfileRow
 from benchflow.runner.folder import RunFolder
+from benchflow.runner.former import NEW, FormerTries
 from benchflow.runner.hooks import HookCaller
+from benchflow.runner.observing import brief
 from benchflow.runner.plan import ArmName, Cell, Trial, make_canaries
+from benchflow.runner.repeating import Standing, UntilSure, standing
 from benchflow.runner.spending import overspent
 from benchflow.runner.stage import Stage
 from benchflow.runner.trial import Ended, run_trial
@@ -48,19 +52,29 @@ class ProfileRunner:
     """Tells the user what no row says."""
     max_cost_usd: float | None = None
     """What the run has cost when no further trial begins; what has not begun then has no row. None: no such limit."""
+    until: UntilSure | None = None
+    """When an arm is repeated no more; then the plan has the most repetitions there may be. None: all of it is run."""
     rows: dict[str, ProfileRow] = field(default_factory=dict)
-    """By the trial's key; what is done when the run is cancelled stays here."""
+    """By the trial's key; what is done when the run is cancelled stays here. What is there before is not run again."""
+    former: Mapping[str, FormerTries] = field(default_factory=dict)
+    """What there is of trials without such a row that an earlier part of the run began, by their keys."""
+    _settled: list[Settled] = field(default_factory=list, init=False)
 
     async def run(self, plan: Sequence[Trial]) -> list[ProfileRow]:
-        """Run all trials, and return their rows in the plan's order."""
-        canaries = make_canaries(plan) if self.canary else []
+        """Run all trials that have no row yet, and return all rows in the plan's order."""
+        left = [trial for trial in self.standing(plan).wanted if trial.key not in self.rows]
+        if not left:
+            return self.done(plan)
+        canaries = make_canaries(left) if self.canary else []
         stages = dict(self.stages)
         hooks = HookCaller(self.hooks, self.folder, [*canaries, *plan], say=self.say)
+        await hooks.left_out([trial for trial in plan if trial.key in self.rows])
         await hooks.before_run()
         try:
-            await _begin(stages, {trial.cell.arm: trial.cell for trial in plan})
+            await _begin(stages, {trial.cell.arm: trial.cell for trial in left})
             await self._at_once(canaries, lambda trial: self._warm_up(trial, stages, hooks))
-            await self._at_once(plan, lambda trial: self._run(trial, stages, hooks))
+            while (waiting := await self._waiting(plan, hooks)) and not self.overspent:
+                await self._at_once(waiting, lambda trial: self._run(trial, stages, hooks))
         finally:
             with anyio.CancelScope(shield=True):
                 for stage in stages.values():
@@ -73,9 +87,25 @@ class ProfileRunner:
         """Why no further trial begins; None: it may."""
         return overspent(self.rows.values(), self.max_cost_usd)
 
+    def standing(self, plan: Sequence[Trial]) -> Standing:
+        """Return how far the run is: what is to be run of the plan, by the rows that exist so far."""
+        return standing(plan, self.rows, self.until)
+
     def done(self, plan: Sequence[Trial]) -> list[ProfileRow]:
         """Return the rows that exist so far, in the plan's order."""
         return [self.rows[trial.key] for trial in plan if trial.key in self.rows]
+
+    async def _waiting(self, plan: Sequence[Trial], hooks: HookCaller) -> list[Trial]:
+        """Return what is to be run as far as is known by now; say what is not to be run any more."""
+        now = self.standing(plan)
+        for found in now.settled[len(self._settled) :]:
+            self._settled.append(found)
+            arm = ArmName(agent=found.agent, model=found.model, upstream=found.upstream, mode=found.mode)
+            left_out = [trial for trial in plan if trial.cell.arm == arm and trial.key not in self.rows]
+            if left_out:
+                self.progress.left_out(len(left_out))
+                await hooks.left_out(left_out)
+        return [trial for trial in now.wanted if trial.key not in self.rows]
 
     async def _at_once(self, trials: Sequence[Trial], run: Callable[[Trial], Awaitable[None]]) -> None:
         """Run so many of the trials at once, in their order."""
@@ -93,8 +123,8 @@ class ProfileRunner:
     async def _run(self, trial: Trial, stages: Mapping[ArmName, Stage], hooks: HookCaller) -> None:
         await hooks.before_trial(trial)
         self.progress.trial_started(trial)
-        ended = await run_trial(trial, stages[trial.cell.arm])
-        row = ended.row
+        ended = await run_trial(trial, stages[trial.cell.arm], self.former.get(trial.key, NEW))
+        row = brief(ended.row)
         self.folder.append_row(row)
         self.folder.record(trial.key, row.tries, "ended")
         self.rows[trial.key] = row

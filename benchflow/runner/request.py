@@ -1,9 +1,9 @@
 """What a user asked for: one value, before anything is looked up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from benchflow.contracts import Limits
 from benchflow.errors import InputError
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from benchflow.gateway.wrapping.fault_plan import FaultPlan
 
 
+MOST_REPETITIONS = 50
+"""How often a cell is repeated at most where nobody says."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """The options of one run. Their meanings stand in `benchflow run --help`."""
@@ -28,6 +32,11 @@ class RunRequest:
     scenarios: tuple[str, ...]
     command: str | None = None
     repetitions: int = 1
+    """With `until_ci`, the least number of them."""
+    until_ci: float | None = None
+    """Repeat until the rate of success is known within so much either way; None: a fixed number of times."""
+    max_repetitions: int | None = None
+    """The greatest number of them; None: `MOST_REPETITIONS`. It goes with `until_ci`."""
     concurrency: int = 1
     models: tuple[str, ...] = ()
     """Empty: the oracle plays, or whatever `upstream` says."""
@@ -69,9 +78,19 @@ class RunRequest:
     faults: "FaultPlan | None" = None
     scoring: ScorerChoice = field(default_factory=ScorerChoice)
     gate: Gate = field(default_factory=Gate)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What was said of all this, by the options' names: what a run that is resumed begins from. Empty: nobody said it
+    by options, and the run cannot be resumed."""
 
     def __post_init__(self) -> None:
         allowed_unscored(self.gate.max_unscored, 1)
+        if self.until_ci is None and self.max_repetitions is not None:
+            raise InputError("--max-repetitions: says how far --until-ci may go; give that, too, or only -n")
+        if self.most_repetitions < self.repetitions:
+            raise InputError(
+                f"--max-repetitions {self.most_repetitions}: is less than -n {self.repetitions}, the least number of "
+                "repetitions; raise it, or lower -n"
+            )
         _refuse_doubles("the agent", self.agents)
         _refuse_doubles("--model", self.models)
         _refuse_doubles("--mode", self.modes)
@@ -87,6 +106,11 @@ class RunRequest:
                 "name one with --model, or say --upstream oracle if that is what you want"
             )
 
+    @property
+    def most_repetitions(self) -> int:
+        """How often each cell runs at most."""
+        return self.repetitions if self.until_ci is None else self.max_repetitions or MOST_REPETITIONS
+
     def require_no_gateway(self, option: str, reason: str) -> None:
         """Refuse what only the gateway could do. Raises InputError."""
         asked = {
@@ -100,29 +124,6 @@ class RunRequest:
         }
         if refused := [name for name, value in asked.items() if value]:
             raise InputError(f"{option}: {reason}; leave out {', '.join(refused)}")
-
-    @classmethod
-    def of_targets(
-        cls, targets: list[str], *, command: str | None = None, provider: str | None = None, **options: Any
-    ) -> Self:
-        """Split what stands on the command line into agents, separated by commas, and scenarios.
-
-        With `command` or `provider`, all of it are scenarios. Raises InputError where one of the two is missing.
-        """
-        if command and provider:
-            raise InputError("--command and --provider: both stand in the place of AGENT; leave one out")
-        instead = command or provider
-        agents = () if instead else tuple(targets[0].split(",") if targets else ())
-        scenarios = tuple(targets if instead else targets[1:])
-        if not agents and not instead:
-            raise InputError(
-                "no agent was named; `benchflow agents` lists them (try: benchflow run mini fix-failing-test)"
-            )
-        if not scenarios and options.get("tags"):
-            scenarios = ("all",)
-        if not scenarios:
-            raise InputError("no scenario was named; name some, or `all`; `benchflow scenarios` lists them")
-        return cls(agents=agents, scenarios=scenarios, command=command, provider=provider, **options)
 
 
 def _refuse_doubles(what: str, names: Sequence[str]) -> None:

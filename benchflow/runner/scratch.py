@@ -26,6 +26,7 @@ class Scratch:
         self._toolchains = toolchains
 
     def __enter__(self) -> Self:
+        remove_tree(self._root)  # of a part of this run that was killed
         self._root.mkdir(parents=True)
         claim(self._root)
         return self

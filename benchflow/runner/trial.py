@@ -30,6 +30,7 @@ from benchflow.outcome import BEFORE_SCORING, Outcome, decide
 from benchflow.redact import REDACTIONS
 from benchflow.redaction.folders import clean_folder
 from benchflow.row import ProfileRow, without_secrets
+from benchflow.runner.former import NEW, FormerTries
 from benchflow.runner.observing import observe
 from benchflow.runner.plan import Trial
 from benchflow.runner.stage import Stage
@@ -50,16 +51,16 @@ class Ended:
     """Of its last try; None: it came to none."""
 
 
-async def run_trial(trial: Trial, stage: Stage) -> Ended:
+async def run_trial(trial: Trial, stage: Stage, former: FormerTries = NEW) -> Ended:
     """Run a trial to its row, with a fresh session and workspace for each try that its surroundings broke."""
-    attempt = 1
+    attempt = former.ended + 1
     while True:
         last = Try(trial, attempt, stage)
         row = await last.run()
         allowed = _RETRIES.get(row.error_code or "", 0)
         if row.error_code == "upstream":
             allowed = max(allowed, trial.cell.scenario.allowed_retries)
-        if attempt > allowed or stage.halted():
+        if attempt - former.forgiven > allowed or stage.halted():
             return Ended(row=row, trace=last.trace)
         if not trial.is_canary:
             stage.folder.record(trial.key, attempt, "ended")
@@ -155,6 +156,7 @@ class Try:
             toolchain=toolchain,
             limits=cell.limits,
             observers=self._stage.observers(trial),
+            clock=self._stage.clock,
         )
         with self._watch.timed("session"):
             self._handle = await self._stage.provider.create_session(params)
