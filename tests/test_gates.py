@@ -17,8 +17,10 @@ from benchflow.runner.gate import Gate, GateVerdict, summarize
 from benchflow.runner.regression import judge_regression
 
 
-def judge(base: list[ProfileRow], head: list[ProfileRow], **options: float) -> list[GateVerdict]:
-    gate = Gate(fail_on_regression="base", **options)
+def judge(
+    base: list[ProfileRow], head: list[ProfileRow], *, margin: float = 0.0, require_power: float | None = None
+) -> list[GateVerdict]:
+    gate = Gate(fail_on_regression="base", margin=margin, require_power=require_power)
     return list(judge_regression(gate, make_comparison(base, head)))
 
 
@@ -104,10 +106,11 @@ def test_trials_that_were_not_begun_for_their_cost_are_a_gate_missed_and_no_inte
     assert Gate(max_cost_usd=2.0).exit_code(summary) == (130 if missing else 0)
 
 
-@pytest.mark.parametrize("options", [{"margin": 0.1}, {"require_power": 0.1}])
-def test_how_to_judge_without_a_base_is_refused(options: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="give that, too"):
-        Gate(**options)
+def test_how_to_judge_without_a_base_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--margin: .* give that, too"):
+        Gate(margin=0.1)
+    with pytest.raises(InputError, match=r"--require-power: .* give that, too"):
+        Gate(require_power=0.1)
 
 
 def test_report_and_compare_exit_by_their_gates_and_say_why(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from benchflow.report.profile import CellFigures
-from benchflow.row import ProfileRow
+from benchflow.row import METRICS, ProfileRow
 
 Kind = Literal["text", "whole", "number", "truth"]
 Value = str | int | float | bool | None
@@ -99,7 +99,7 @@ def _calls(name: str) -> Callable[[ProfileRow], Value]:
 
 def _metric(name: str) -> Callable[[ProfileRow], Value]:
     def read(row: ProfileRow) -> Value:
-        metric = row.extensions.get("metrics", {}).get(name)
+        metric = row.extensions.get(METRICS, {}).get(name)
         value = metric.get("value") if isinstance(metric, dict) else None
         return float(value) if isinstance(value, int | float) else None
 

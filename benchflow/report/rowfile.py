@@ -7,18 +7,18 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from benchflow.errors import InputError
-from benchflow.report.profile.measured import FigureRow, Measured, measure
+import orjson
+
+from benchflow.report.profile.measured import Measured, measure, measure_value
 from benchflow.report.profile.naming import CellName
 from benchflow.row import ProfileRow, parse_row
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """Where a trial's row is, and what its figures are."""
 
     trial: Measured
@@ -28,7 +28,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class RowFile:
-    """The rows of a file, in the order of tables; where a trial was run again, its last row."""
+    """The rows of a file, in the order of tables, cell by cell; where a trial was run again, its last row."""
 
     path: Path
 
@@ -53,34 +53,30 @@ class RowFile:
         with _without_collection(), self.path.open("rb") as file:
             begin = 0
             for number, content in enumerate(file, start=1):
-                if trial := _read(content, f"{self.path}: line {number}"):
+                if trial := _read(content, self.path, number):
                     last[trial.trial] = _Line(trial, begin, len(content))
                 begin += len(content)
-        return sorted(last.values(), key=lambda line: _place(line.trial))
+        return _in_order(last)
 
 
-def _read(content: bytes, place: str) -> Measured | None:
+def _read(content: bytes, path: Path, number: int) -> Measured | None:
     """Read a line; None: it is empty, or was cut where its writer was killed."""
-    if not content.strip():
-        return None
     try:
-        return measure(_adapter().validate_json(content))
-    except ValueError as exc:
-        if not content.endswith(b"\n"):
+        return measure_value(orjson.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        if not content.strip() or not content.endswith(b"\n"):
             return None
-        raise InputError(f"{place} is no profile row ({exc}); restore the file or delete the line") from exc
+        return measure(parse_row(content, f"{path}: line {number}"))  # which says what is wrong with it
 
 
-def _place(trial: Measured) -> tuple[CellName, str, int, str]:
-    """Where a trial stands in tables: as `table_order` says, and with its cell."""
-    return trial.cell, trial.scenario, trial.iteration, trial.trial
-
-
-@cache
-def _adapter() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(FigureRow)
+def _in_order(lines: dict[str, _Line]) -> list[_Line]:
+    cells: dict[CellName, list[_Line]] = {}
+    for line in lines.values():
+        cells.setdefault(line.trial.cell, []).append(line)
+    ordered = []
+    for _, group in sorted(cells.items()):
+        ordered += sorted(group, key=lambda line: (line.trial.scenario, line.trial.iteration, line.trial.trial))
+    return ordered
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def bca_interval(
     tail = (1 - check_level(level)) / 2
     if numbers.size < 2:
         return None
-    drawn = draws(numbers, statistic, resamples, seed)
+    drawn = draws(numbers, statistic, resamples, seed, to_the_bit=True)
     estimate = statistic.of(numbers)
     share = float((drawn < estimate).mean() + (drawn <= estimate).mean()) / 2
     if not 0 < share < 1:
@@ -80,12 +81,17 @@ def bca_interval(
     return _between(numbers, drawn, low, high, level)
 
 
-def draws(values: Numbers, statistic: Statistic, resamples: int, seed: int) -> Numbers:
-    """Return so many draws from the statistic's bootstrap distribution, by its shortcut where it has one."""
+def draws(values: Numbers, statistic: Statistic, resamples: int, seed: int, *, to_the_bit: bool = False) -> Numbers:
+    """Return so many draws from the statistic's bootstrap distribution, by its shortcut where it has one.
+
+    A mean that equals the sample's may differ from it in its last bits, unless `to_the_bit`.
+    """
     if resamples < 1:
         raise ValueError(f"{resamples} resamples; at least 1 is needed")
     if values.size < 2:
         return np.empty(0)
+    if statistic is MEAN and not to_the_bit and values.size * resamples <= AT_ONCE:
+        return _weights(values.size, resamples, seed) @ values
     rng = np.random.default_rng(seed)
     if statistic.draw and (drawn := statistic.draw(values, resamples, rng)) is not None:
         return drawn
@@ -95,6 +101,15 @@ def draws(values: Numbers, statistic: Statistic, resamples: int, seed: int) -> N
         for begun in range(0, resamples, rows)
     ]
     return np.concatenate(parts)
+
+
+@lru_cache(maxsize=4)
+def _weights(size: int, resamples: int, seed: int) -> Numbers:
+    """Return the share that each value has of each resample's mean: the same for every sample of this size."""
+    chosen = np.random.default_rng(seed).integers(0, size, (resamples, size))
+    chosen += np.arange(0, resamples * size, size)[:, np.newaxis]
+    counts = np.bincount(chosen.ravel(), minlength=resamples * size).reshape(resamples, size)
+    return counts / size
 
 
 def _between(numbers: Numbers, drawn: Numbers, low: float, high: float, level: float) -> Interval | None:

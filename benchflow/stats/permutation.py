@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -70,10 +71,13 @@ def sign_flips(differences: Iterable[float], *, permutations: int = PERMUTATIONS
     if not numbers.size:
         return None
     exact = 2**numbers.size <= EXACT
-    thresholds: list[Numbers] = []
-    for flipped in _all_subsets(numbers.size) if exact else _some_subsets(numbers.size, permutations, seed):
-        counts = flipped.sum(axis=1)
-        thresholds.append((flipped @ numbers)[counts > 0] / counts[counts > 0])
+    if exact:
+        subsets = _all_subsets(numbers.size)
+    elif permutations * numbers.size <= AT_ONCE:
+        subsets = _few_subsets(numbers.size, permutations, seed)
+    else:
+        subsets = map(_subsets, _some_subsets(numbers.size, permutations, seed))
+    thresholds = [(subset.flipped @ numbers) / subset.counts for subset in subsets]
     return _test(thresholds, 2**numbers.size if exact else permutations, exact)
 
 
@@ -141,9 +145,29 @@ def _test(thresholds: list[Numbers], permutations: int, exact: bool) -> ShiftTes
     return ShiftTest(thresholds=ordered, unchanged=permutations - ordered.size, exact=exact)
 
 
-def _all_subsets(size: int) -> Iterable[Numbers]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Subsets:
+    """Which differences get the other sign, a row for each permutation that changes something."""
+
+    flipped: Numbers
+    counts: Numbers
+
+
+def _subsets(flipped: Numbers) -> _Subsets:
+    counts = flipped.sum(axis=1)
+    return _Subsets(flipped=flipped[counts > 0], counts=counts[counts > 0])
+
+
+@lru_cache(maxsize=4)
+def _all_subsets(size: int) -> tuple[_Subsets]:
     numbers = np.arange(2**size)[:, np.newaxis]
-    yield (numbers >> np.arange(size) & 1).astype(np.float64)
+    return (_subsets((numbers >> np.arange(size) & 1).astype(np.float64)),)
+
+
+@lru_cache(maxsize=4)
+def _few_subsets(size: int, permutations: int, seed: int) -> tuple[_Subsets, ...]:
+    """Keep them: several metrics of the same scenarios are tested one after the other."""
+    return tuple(map(_subsets, _some_subsets(size, permutations, seed)))
 
 
 def _some_subsets(size: int, permutations: int, seed: int) -> Iterable[Numbers]:

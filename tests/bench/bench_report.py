@@ -28,8 +28,8 @@ print(json.dumps({"s": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 102
 IMPORTS = """
 import benchflow.cli, benchflow.report.reporting, benchflow.report.layout_console, benchflow.report.terminal, rich.table
 import benchflow.report.outputs, benchflow.report.document, benchflow.report.profile.comparing, benchflow.stats.pass_k
-from benchflow.report.rowfile import _adapter
-_adapter()
+
+
 """
 REPORT = """
 import sys
