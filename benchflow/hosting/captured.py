@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 import anyio.to_thread
-import orjson
 
 from benchflow.clock import Clock
 from benchflow.contracts import (
@@ -22,9 +21,8 @@ from benchflow.contracts import (
 )
 from benchflow.gateway.gateway import Gateway
 from benchflow.hosting.captured_session import CapturedSession
-from benchflow.log import LogFile
+from benchflow.hosting.session_log import write_session_log
 from benchflow.redact import Redactor
-from benchflow.store import SESSION_LOG
 from benchflow.trace import export_trace
 from benchflow.workspaces.workspace import Workspace
 
@@ -93,12 +91,7 @@ class CapturedProvider:
         session = self._sessions[handle.trial]
         told = await self.provider.export_session(handle)
         beside = [event for event in told.events if event.type not in OF_THE_RUN]
-        log = LogFile(session.folder / SESSION_LOG, session.redactor)
-        try:
-            for event in sorted([*session.prompts, *beside], key=lambda event: event.mono_ms):
-                log.write(_line(event, session.id))
-        finally:
-            log.close()
+        write_session_log(session.folder, [*session.prompts, *beside], session.id, session.redactor)
         return await anyio.to_thread.run_sync(export_trace, session.folder)
 
     def facts(self, handle: SessionHandle) -> SessionFacts:
@@ -124,9 +117,3 @@ class _Relay:
     async def on_event(self, event: Event) -> None:
         if event.type not in OF_THE_RUN:
             self.session.tell(event)
-
-
-def _line(event: Event, session_id: str) -> bytes:
-    """Write the line of an event in a session's log."""
-    head = {"ts": event.ts, "mono_ms": event.mono_ms, "type": event.type, "source": event.source}
-    return orjson.dumps({**head, "session_id": session_id, "data": event.data}, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,6 +1,7 @@
 """Somebody else's provider, whose bugs break one trial and cost nobody the run."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from benchflow.contracts import (
@@ -14,6 +15,9 @@ from benchflow.contracts import (
     SessionTrace,
 )
 from benchflow.errors import BenchFlowError, ErrorCode, TrialError
+from benchflow.hosting.session_log import write_session_log
+from benchflow.redact import Redactor
+from benchflow.trace import write_events
 from benchflow.workspaces.workspace import Workspace
 
 Value = TypeVar("Value")
@@ -26,9 +30,14 @@ class ForeignProvider:
     stopped, nobody knows what is still alive.
     """
 
-    def __init__(self, provider: SessionProvider, *, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, provider: SessionProvider, *, say: Callable[[str], None], redactor: Redactor | None = None
+    ) -> None:
+        """With `redactor` what it tells of its sessions is kept in their folders; None: somebody else does that."""
         self._provider = provider
         self._say = say
+        self._redactor = redactor
+        self._folders: dict[str, Path] = {}
         self.id = provider.id
         self.capabilities = provider.capabilities
 
@@ -38,6 +47,7 @@ class ForeignProvider:
 
     async def create_session(self, params: CreateSessionParams) -> SessionHandle:
         """Open a session. Raises TrialError."""
+        self._folders[params.trial] = params.folder
         return await self._call("launch", SessionHandle, "create_session", params)
 
     async def prompt(self, handle: SessionHandle, text: str, timeout_s: float | None = None) -> PromptResult:
@@ -50,7 +60,12 @@ class ForeignProvider:
 
     async def export_session(self, handle: SessionHandle) -> SessionTrace:
         """Return what happened. Raises TrialError."""
-        return await self._call("capture", SessionTrace, "export_session", handle)
+        trace = await self._call("capture", SessionTrace, "export_session", handle)
+        if self._redactor:
+            folder = self._folders[handle.trial]
+            write_session_log(folder, trace.events, handle.session_id, self._redactor.fresh())
+            write_events(folder)
+        return trace
 
     def facts(self, handle: SessionHandle) -> SessionFacts:
         """Return what was measured; that it cannot be had is a fault."""
