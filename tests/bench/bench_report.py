@@ -23,7 +23,9 @@ SIZES = [int(word) for word in sys.argv[1:]] or [3_000, 100_000]
 TAIL = """
 import json, resource, sys
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"s": used.ru_utime + used.ru_stime, "mb": used.ru_maxrss / 1024}), file=sys.stderr)
+with open("/proc/self/status") as file:
+    peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))  # not that of the parent's fork
+print(json.dumps({"s": used.ru_utime + used.ru_stime, "mb": peak / 1024}), file=sys.stderr)
 """
 IMPORTS = """
 import benchflow.cli, benchflow.report.reporting, benchflow.report.layout_console, benchflow.report.terminal, rich.table
@@ -35,7 +37,10 @@ REPORT = """
 import sys
 from benchflow.cli import app
 sys.argv = ["benchflow", "report", sys.argv[1]]
-app(standalone_mode=False)
+try:
+    app()
+except SystemExit:
+    pass
 """
 PARSE = """
 import orjson, sys
