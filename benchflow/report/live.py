@@ -85,6 +85,10 @@ class LiveProgress:
         self._words[verdict.word] += 1
         self._live.console.print(Text(describe_row(row), _STYLES[verdict.word]), soft_wrap=True)
 
+    def left_out(self, count: int) -> None:
+        """Count them out of the total."""
+        self._total -= count
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         running = list(self._running.values())
         yield Text(self._headline(running), "bold")

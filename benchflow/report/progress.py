@@ -31,6 +31,10 @@ class Progress(Protocol):
 
     def trial_ended(self, row: ProfileRow) -> None: ...
 
+    def left_out(self, count: int) -> None:
+        """So many of the trials will not be run, since enough is known without them."""
+        ...
+
 
 @contextmanager
 def open_progress(
@@ -61,6 +65,9 @@ class Silence:
     def trial_ended(self, row: ProfileRow) -> None:
         """Say nothing."""
 
+    def left_out(self, count: int) -> None:
+        """Say nothing."""
+
 
 class PlainProgress:
     """One line as each trial ends."""
@@ -82,6 +89,10 @@ class PlainProgress:
         """Print how it ended."""
         self._ended += 1
         print(f"[{self._ended}/{self._total}] {describe_row(row)}", file=self._stream, flush=True)
+
+    def left_out(self, count: int) -> None:
+        """Count them out of the total."""
+        self._total -= count
 
 
 def describe_row(row: ProfileRow) -> str:

@@ -29,7 +29,7 @@ def report_run(text: str, out: Path, gate: Gate, *, said: str | None, across_ups
     if source.rows is None:
         raise InputError(f"{text}: is a baseline, which has no rows to report; compare a run with it instead")
     _refuse_played(gate, source, said)
-    profile = profile_of(source.trials, planned=source.planned)
+    profile = profile_of(source.trials, planned=source.planned, adaptive=source.adaptive)
     comparison = None
     if gate.fail_on_regression:
         base = open_source(gate.fail_on_regression, out)
@@ -51,7 +51,11 @@ def report_comparison(
     first, second = open_source(base, out), open_source(head, out)
     _refuse_played(gate, second, said)
     comparison = compare_measured(
-        first.trials, second.trials, planned=(first.planned, second.planned), across_upstreams=across_upstreams
+        first.trials,
+        second.trials,
+        planned=(first.planned, second.planned),
+        adaptive=(first.adaptive, second.adaptive),
+        across_upstreams=across_upstreams,
     )
     rows = {"base": first.rows, "head": second.rows}
     document = Document(
@@ -92,6 +96,7 @@ def summarize_profile(profile: Profile) -> Summary:
         upstream=", ".join(sorted({cell.name.upstream for cell in profile.cells})),
         spent_usd=math.fsum(costs),
         cost_unknown=sum(cell.totals.cost_unknown for cell in profile.cells if not cell.played),
+        adaptive=profile.adaptive,
     )
 
 
@@ -102,14 +107,15 @@ def _reported(document: Document, gate: Gate, profile: Profile) -> Reported:
 
 def _refuse_played(gate: Gate, source: Source, said: str | None) -> None:
     """Refuse to judge a run that no model answered, unless somebody said that this is meant. Raises InputError."""
-    played = {trial.cell.upstream for trial in source.trials if is_played(trial.cell.upstream)}
-    if said and not any(said in trial.cell.upstream.split() for trial in source.trials):
-        shown = ", ".join(sorted({trial.cell.upstream for trial in source.trials}))
+    upstreams = sorted({cell.upstream for cell in {trial.cell for trial in source.trials}})
+    played = [upstream for upstream in upstreams if is_played(upstream)]
+    if said and not any(said in upstream.split() for upstream in upstreams):
+        shown = ", ".join(upstreams)
         raise InputError(f"--upstream {said}: this run was answered by {shown}")
     if played and not said and not source.upstream_chosen and (gate.fail_under is not None or gate.fail_on_regression):
         option = "--fail-under" if gate.fail_under is not None else "--fail-on-regression"
         raise InputError(
-            f"{option}: {', '.join(sorted(played))} answered, not a model, so the gate would judge nothing; "
+            f"{option}: {', '.join(played)} answered, not a model, so the gate would judge nothing; "
             "say --upstream oracle if that is what you want"
         )
 

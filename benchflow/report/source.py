@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchflow.adaptive import Adaptive
 from benchflow.errors import InputError
 from benchflow.report.baseline import is_baseline, read_baseline
 from benchflow.report.profile.measured import Measured
@@ -27,6 +28,8 @@ class Source:
     """None: a baseline has none."""
     run: StoredRun | None = None
     """None: there is no folder of it."""
+    adaptive: Adaptive | None = None
+    """What became of repeating until enough was known; None: the number of repetitions was fixed, or nobody says."""
     upstream_chosen: bool = False
     """Whoever ran it said which upstream is to answer; the oracle was not merely taken for want of a model."""
 
@@ -57,6 +60,7 @@ def _of_run(run: StoredRun, text: str) -> Source:
             planned=list(dict.fromkeys([*known, *(entry.trial for entry in run.journal)])),
             rows=rows,
             run=run,
+            adaptive=Adaptive.of_description(run.description),
             upstream_chosen=isinstance(request, dict) and bool(request.get("upstream") or request.get("replay")),
         )
     )

@@ -116,7 +116,7 @@ class _Finder:
         if request.replay:
             from benchflow.runner.tape import open_replay
 
-            return open_replay(request.replay, agent, self._scenarios, request.repetitions, own)
+            return open_replay(request.replay, agent, self._scenarios, request.most_repetitions, own)
         return open_upstream(request.upstream, model, self._environ, default_model=agent.default_model)
 
     def _share(self, opened: OpenedUpstream) -> OpenedUpstream:

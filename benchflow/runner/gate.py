@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchflow.adaptive import Adaptive
 from benchflow.contracts import TokenBreakdown
 from benchflow.errors import InputError
 from benchflow.report.verdict import is_played
@@ -35,6 +36,8 @@ class Summary:
     """What is known to have been spent."""
     cost_unknown: int = 0
     """Trials that a model answered, and whose cost is not known."""
+    adaptive: Adaptive | None = None
+    """What became of repeating until enough was known; None: the number of repetitions was fixed."""
 
 
 def summarize(
@@ -44,6 +47,7 @@ def summarize(
     upstream: str,
     notes: Sequence[str] = (),
     halted: str | None = None,
+    adaptive: Adaptive | None = None,
 ) -> Summary:
     """Add up the rows of a run."""
     scored = [row for row in rows if row.score is not None]
@@ -65,6 +69,7 @@ def summarize(
         halted=halted,
         spent_usd=math.fsum(known),
         cost_unknown=sum(row.cost.total_usd is None and not is_played(row.upstream) for row in rows),
+        adaptive=adaptive,
     )
 
 

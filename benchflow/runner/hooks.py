@@ -67,6 +67,13 @@ class HookCaller:
         if not self._left[mode]:
             await self._call("after_mode", mode)
 
+    async def left_out(self, trials: Sequence[Trial]) -> None:
+        """Call `after_mode` if, but for these trials, the last of their mode has ended: they are not run after all."""
+        for mode, count in Counter(trial.cell.mode.name for trial in trials).items():
+            self._left[mode] -= count
+            if not self._left[mode] and mode in self._ready:
+                await self._call("after_mode", mode)
+
     async def after_run(self, rows: Sequence[ProfileRow]) -> None:
         """Call `after_run`, after `after_mode` of the modes that an interruption left open. It cannot be cancelled."""
         with anyio.CancelScope(shield=True):

@@ -18,6 +18,7 @@ from benchflow.runner.arm import Arm
 from benchflow.runner.arms import look_up_arms
 from benchflow.runner.plan import Trial, make_plan
 from benchflow.runner.plugged import PluggedAgent, Plugins, load_plugins, plug_agent
+from benchflow.runner.repeating import UntilSure
 from benchflow.runner.request import RunRequest
 from benchflow.sandbox.interface import Isolation
 from benchflow.scenario import Scenario, find_scenarios
@@ -53,11 +54,19 @@ class Job:
         return "+".join(dict.fromkeys(arm.agent.label for arm in self.arms))
 
     def plan(self, isolation: Isolation) -> list[Trial]:
-        """Return the trials, in order."""
+        """Return the trials, in order; where repetitions go on until enough is known, as many as there may be."""
         cells = [
             arm.cell(scenario, self._limits(scenario), isolation) for scenario in self.scenarios for arm in self.arms
         ]
-        return make_plan(cells, self.request.repetitions)
+        return make_plan(cells, self.request.most_repetitions)
+
+    @property
+    def until(self) -> UntilSure | None:
+        """When an arm is repeated no more; None: it is repeated a fixed number of times."""
+        request = self.request
+        if request.until_ci is None:
+            return None
+        return UntilSure(half_width=request.until_ci, least=request.repetitions, at_once=request.concurrency)
 
     def _limits(self, scenario: Scenario) -> Limits:
         return choose_limits(scenario.budget, replace(self.request.limits, timeout_s=self.request.timeout_s))

@@ -2,13 +2,20 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from benchflow.contracts import TokenBreakdown
 from benchflow.report.profile.estimate import Estimate, estimate
-from benchflow.report.profile.figures import CellFigures, LimitFigures, MetricFigures, ScenarioFigures, Totals
-from benchflow.report.profile.measured import Ending, Measured
+from benchflow.report.profile.figures import (
+    CellFigures,
+    CertifiedFigures,
+    LimitFigures,
+    MetricFigures,
+    ScenarioFigures,
+    Totals,
+)
+from benchflow.report.profile.measured import Ending, Measured, Used
 from benchflow.report.profile.metrics import MetricName
 from benchflow.report.profile.naming import CellName
 from benchflow.report.profile.passing import pass_figures
@@ -17,6 +24,9 @@ from benchflow.report.verdict import is_played
 from benchflow.stats.bounds import ScoreBounds, score_bounds
 from benchflow.stats.order import median_interval
 from benchflow.stats.rates import wilson
+from benchflow.stats.sequential import look
+
+Share = Callable[[Sequence[float], float], Estimate]
 
 
 def cell_figures(
@@ -27,8 +37,13 @@ def cell_figures(
     *,
     level: float,
     seed: int,
+    looked: bool = False,
 ) -> CellFigures:
-    """Make all figures of a cell; `repeats` are its trials by scenario."""
+    """Make all figures of a cell; `repeats` are its trials by scenario.
+
+    `looked`: what came of trials decided how many there are, so that intervals are to hold at every such look.
+    """
+    share = _share_at_any_time if looked else _share
     every = list(repeats.values())
     scored = sum(one.scored for one in every)
     return CellFigures(
@@ -42,8 +57,8 @@ def cell_figures(
         unscored=len(trials) - scored,
         passed=sum(one.passed for one in every),
         unscored_by_code=dict(sorted(Counter(trial.unscored_code for trial in trials if trial.unscored_code).items())),
-        success=_share(joined(every, "success"), level),
-        score=_share(joined(every, "score"), level),
+        success=share(joined(every, "success"), level),
+        score=share(joined(every, "score"), level),
         success_bounds=_bounds(every, "success"),
         score_bounds=_bounds(every, "score"),
         wall_ms=_median(joined(every, "wall_ms"), scored, level),
@@ -53,14 +68,15 @@ def cell_figures(
         tool_calls=_median(joined(every, "tool_calls"), scored, level),
         pass_k=pass_figures(repeats, level=level, seed=seed),
         flaky=tuple(one.scenario for one in every if one.flaky),
-        scenarios=tuple(_scenario(one, level) for one in every),
+        scenarios=tuple(_scenario(one, level, share) for one in every),
         totals=_totals(trials),
-        limits=_limits(trials, level),
+        limits=_limits(trials, level, share),
         metrics=_metrics(trials, scored, level),
+        certified=_certified(trials),
     )
 
 
-def _scenario(one: Repeats, level: float) -> ScenarioFigures:
+def _scenario(one: Repeats, level: float, share: Share) -> ScenarioFigures:
     return ScenarioFigures(
         scenario=one.scenario,
         digest=min(one.digests),
@@ -69,8 +85,8 @@ def _scenario(one: Repeats, level: float) -> ScenarioFigures:
         unscored=one.unscored,
         passed=one.passed,
         flaky=one.flaky,
-        success=_share(one.values["success"], level),
-        score=_share(one.values["score"], level),
+        success=share(one.values["success"], level),
+        score=share(one.values["score"], level),
         wall_ms=_middle(one.values["wall_ms"]),
         tokens=_middle(one.values["tokens"]),
         cost_usd=_middle(one.values["cost_usd"]),
@@ -85,6 +101,13 @@ def _share(values: Sequence[float], level: float) -> Estimate:
         return Estimate(value=None)
     mean = math.fsum(values) / len(values)
     return estimate(mean, wilson(mean, len(values), level=level), "wilson", n=len(values))
+
+
+def _share_at_any_time(values: Sequence[float], level: float) -> Estimate:
+    if not values:
+        return Estimate(value=None)
+    known = look(values, level=level)
+    return estimate(known.mean, known.interval, "confidence sequence", n=known.count)
 
 
 def _median(values: Sequence[float], scored: int, level: float) -> Estimate:
@@ -115,7 +138,7 @@ def _totals(trials: Sequence[Measured]) -> Totals:
     )
 
 
-def _added(every: Sequence[TokenBreakdown]) -> TokenBreakdown:
+def _added(every: Sequence[Used]) -> TokenBreakdown:
     return TokenBreakdown.of(
         input=sum(one.input for one in every),
         output=sum(one.output for one in every),
@@ -125,18 +148,39 @@ def _added(every: Sequence[TokenBreakdown]) -> TokenBreakdown:
     )
 
 
-def _limits(trials: Sequence[Measured], level: float) -> LimitFigures:
+def _certified(trials: Sequence[Measured]) -> CertifiedFigures | None:
+    found = [trial.certified for trial in trials if trial.certified]
+    if not found:
+        return None
+    changes: Counter[str] = Counter()
+    for certificate in found:
+        changes.update(dict(certificate.changes))
+    return CertifiedFigures(
+        trials=len(found),
+        requests=sum(certificate.requests for certificate in found),
+        as_received=sum(certificate.as_received for certificate in found),
+        not_forwarded=sum(certificate.not_forwarded for certificate in found),
+        changes=dict(sorted(changes.items())),
+    )
+
+
+def _limits(trials: Sequence[Measured], level: float, share: Share) -> LimitFigures:
     ended: dict[Ending, list[Measured]] = {"untouched": [], "wrapped up": [], "capped": []}
-    for trial in trials:
+    scored = [trial for trial in trials if trial.scored]
+    for trial in scored:
         ended[trial.ending].append(trial)
+    shares = {ending: share([float(trial.ending == ending) for trial in scored], level) for ending in ended}
     scores = {
-        ending: _share([trial.score for trial in group if trial.score is not None], level)
+        ending: share([trial.score for trial in group if trial.score is not None], level)
         for ending, group in ended.items()
     }
     return LimitFigures(
         untouched=len(ended["untouched"]),
         wrapped_up=len(ended["wrapped up"]),
         capped=len(ended["capped"]),
+        share_untouched=shares["untouched"],
+        share_wrapped_up=shares["wrapped up"],
+        share_capped=shares["capped"],
         score_untouched=scores["untouched"],
         score_wrapped_up=scores["wrapped up"],
         score_capped=scores["capped"],

@@ -5,8 +5,16 @@ from typing import Literal
 
 from benchflow.stats.interval import Interval
 
-Method = Literal["wilson", "order statistics", "bootstrap of scenarios", "permutation", "score and permutation"]
-"""How an interval was made. `wilson` for a score is conservative: a score varies no more than passing or not."""
+Method = Literal[
+    "wilson",
+    "confidence sequence",
+    "order statistics",
+    "bootstrap of scenarios",
+    "permutation",
+    "score and permutation",
+]
+"""How an interval was made. `confidence sequence`: it holds although trials were repeated until it was narrow enough.
+`wilson`, as that, is conservative for a score: a score varies no more than passing or not."""
 
 
 @dataclass(frozen=True, kw_only=True)

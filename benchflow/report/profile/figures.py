@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchflow.adaptive import Adaptive
 from benchflow.contracts import TokenBreakdown
 from benchflow.report.profile.compared import CellComparison
 from benchflow.report.profile.estimate import Estimate
@@ -44,14 +45,18 @@ class PassK:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitFigures:
-    """What the budgets did to a cell's trials."""
+    """What the budgets did to a cell's scored trials."""
 
     untouched: int
-    """Ended before any budget spoke."""
+    """Ended by themselves: before any budget spoke, or by an error of their own."""
     wrapped_up: int
     """Closed cleanly after the warning."""
     capped: int
     """Ended by a budget."""
+    share_untouched: Estimate
+    """Of this and the following two, the share of all scored trials."""
+    share_wrapped_up: Estimate
+    share_capped: Estimate
     score_untouched: Estimate
     score_wrapped_up: Estimate
     score_capped: Estimate
@@ -77,6 +82,19 @@ class Totals:
     cost_unknown: int
     """Trials whose cost is not known."""
     wall_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedFigures:
+    """What became of the model requests of a cell on their way, by the certificates of its trials."""
+
+    trials: int
+    """That have one."""
+    requests: int
+    as_received: int
+    not_forwarded: int
+    changes: Mapping[str, int]
+    """In how many requests something of each kind was changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +134,8 @@ class CellFigures:
     totals: Totals
     limits: LimitFigures
     metrics: tuple[MetricFigures, ...] = ()
+    certified: CertifiedFigures | None = None
+    """None: no trial has a certificate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,5 +159,7 @@ class Profile:
     """In the order in which they were asked for: the first is the base of the comparisons."""
     comparisons: tuple[CellComparison, ...]
     """Every other cell against the first."""
+    adaptive: Adaptive | None = None
+    """What became of repeating until enough was known; None: the number of repetitions was fixed."""
     notes: tuple[str, ...] = field(default=())
     """What a reader must know before any figure: no model answered, nothing hides the answers, ..."""

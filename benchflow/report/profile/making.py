@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from benchflow.adaptive import Adaptive
 from benchflow.report.profile.cells import cell_figures
 from benchflow.report.profile.compared import CellComparison, Comparison
 from benchflow.report.profile.figures import Profile
@@ -17,14 +18,20 @@ LEVEL = 0.95
 
 
 def make_profile(
-    rows: Iterable[ProfileRow], *, planned: Sequence[str] | None = None, level: float = LEVEL, seed: int = 0
+    rows: Iterable[ProfileRow],
+    *,
+    planned: Sequence[str] | None = None,
+    adaptive: Adaptive | None = None,
+    level: float = LEVEL,
+    seed: int = 0,
 ) -> Profile:
     """Make the figures of a run's rows, of which each trial has one.
 
     `planned` are the keys of all trials that were to be, in their order, which gives cells theirs; None: those of the
-    rows. The same rows, in any order, give the same figures to the digit.
+    rows. `adaptive` is what became of repeating until enough was known, if that was asked: intervals of success and
+    score then hold whenever one stops. The same rows, in any order, give the same figures to the digit.
     """
-    return profile_of([measure(row) for row in rows], planned=planned, level=level, seed=seed)
+    return profile_of([measure(row) for row in rows], planned=planned, adaptive=adaptive, level=level, seed=seed)
 
 
 def make_comparison(
@@ -44,6 +51,7 @@ def profile_of(
     trials: Sequence[Measured],
     *,
     planned: Sequence[str] | None = None,
+    adaptive: Adaptive | None = None,
     compared: bool = True,
     level: float = LEVEL,
     seed: int = 0,
@@ -53,7 +61,8 @@ def profile_of(
     said = labels(list(cells))
     repeats = {name: repeats_of(group) for name, group in cells.items()}
     figures = tuple(
-        cell_figures(name, said[name], group, repeats[name], level=level, seed=seed) for name, group in cells.items()
+        cell_figures(name, said[name], group, repeats[name], level=level, seed=seed, looked=adaptive is not None)
+        for name, group in cells.items()
     )
     missing = len(set(planned) - {trial.trial for trial in trials}) if planned else 0
     return Profile(
@@ -67,7 +76,8 @@ def profile_of(
         score=_mean_score(trials),
         cells=figures,
         comparisons=_against_first(repeats, said, level, seed) if compared else (),
-        notes=tuple(profile_notes(figures, missing)),
+        adaptive=adaptive,
+        notes=tuple(profile_notes(figures, missing, adaptive)),
     )
 
 
@@ -76,6 +86,7 @@ def compare_measured(
     head: Sequence[Measured],
     *,
     planned: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
+    adaptive: tuple[Adaptive | None, Adaptive | None] = (None, None),
     across_upstreams: bool = False,
     level: float = LEVEL,
     seed: int = 0,
@@ -86,8 +97,8 @@ def compare_measured(
     first, second = _cells(base, planned[0] or ()), _cells(head, planned[1] or ())
     matching = match_cells(list(first), list(second), across_upstreams=across_upstreams)
     profiles = [
-        profile_of(side, planned=keys, compared=False, level=level, seed=seed)
-        for side, keys in zip((base, head), planned, strict=True)
+        profile_of(side, planned=keys, adaptive=found, compared=False, level=level, seed=seed)
+        for side, keys, found in zip((base, head), planned, adaptive, strict=True)
     ]
     said = labels(list(dict.fromkeys([*first, *second])))
     return Comparison(

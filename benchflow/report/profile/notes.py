@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from benchflow.adaptive import Adaptive
 from benchflow.report.profile.figures import CellFigures
+from benchflow.report.settled import settled_lines
 from benchflow.report.text import one_line
 from benchflow.report.verdict import UNTRUSTED
 
 
-def profile_notes(cells: Sequence[CellFigures], missing: int) -> Iterator[str]:
+def profile_notes(cells: Sequence[CellFigures], missing: int, adaptive: Adaptive | None) -> Iterator[str]:
     """Yield what is to be said of a profile, in the order of importance."""
     played = [cell for cell in cells if cell.played]
     if played:
@@ -20,6 +22,12 @@ def profile_notes(cells: Sequence[CellFigures], missing: int) -> Iterator[str]:
     if unscored:
         trials = sum(cell.trials for cell in cells)
         yield f"{unscored} of {trials} trials are unscored: in no mean or median; bounds say what they could change."
+    if adaptive:
+        yield from settled_lines(adaptive)
+        yield (
+            f"Trials were repeated until success was known to plus or minus {adaptive.half_width:g}: the intervals of "
+            "success and score are a confidence sequence's, which hold whenever one stops, and are wider for it."
+        )
     for cell in cells:
         if len(cell.agent_versions) > 1:
             versions = ", ".join(map(one_line, cell.agent_versions))
