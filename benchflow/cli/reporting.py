@@ -20,7 +20,7 @@ Html = Annotated[Path | None, _file("Write one self-contained page, trajectories
 Markdown = Annotated[Path | None, _file("Write what is printed as Markdown")]
 Csv = Annotated[Path | None, _file("Write a row a trial as CSV")]
 Json = Annotated[Path | None, _file("Write all figures and rows as JSON", "--json")]
-Parquet = Annotated[Path | None, _file("Write a row a trial as Parquet; needs benchflow[parquet]")]
+Parquet = Annotated[Path | None, _file("Write a row a trial as Parquet; needs the extra `parquet`")]
 Junit = Annotated[Path | None, _file("Write a test case a trial as JUnit XML")]
 
 FailUnder = Annotated[
