@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from benchflow.report import figures_text as text
 from benchflow.report import numbers
 from benchflow.report.layout import Grid, Heading, Part, Text, Tone, grid
+from benchflow.report.limits_layout import limit_parts
 from benchflow.report.profile import CellComparison, CellFigures, Comparison, MetricComparison
 from benchflow.report.profile.matching import name_text
 from benchflow.report.text import one_line
@@ -26,6 +27,7 @@ def whole_comparison_parts(comparison: Comparison) -> Iterator[Part]:
     for note in comparison.notes:
         yield Text(text=note, tone="warn")
     yield _sides(comparison)
+    yield from limit_parts({"base": comparison.base.cells, "head": comparison.head.cells})
     for cells in comparison.cells:
         yield from comparison_parts(cells)
     for side, names in (("base", comparison.only_base), ("head", comparison.only_head)):

@@ -139,7 +139,7 @@ def _sums(rows: Sequence[ProfileRow]) -> Iterator[str]:
     summary = summarize(rows, planned=len(rows), upstream=rows[0].upstream)
     verdict = f"{summary.passed} of {summary.passed + summary.failed} passed"
     left_out = f"{summary.unscored} unscored, in no score" if summary.unscored else "0 unscored"
-    yield " · ".join([verdict, f"mean score {numbers.score(summary.mean_score)}", left_out])
+    yield " · ".join([verdict, f"mean score {numbers.score(summary.mean_score)}", left_out, *_limited(rows)])
     tokens = summary.tokens if any(row.tokens for row in rows) else None
     known = [row.cost.total_usd for row in rows if row.cost.total_usd is not None]
     unknown = f" (unknown for {len(rows) - len(known)})" if known and len(known) < len(rows) else ""
@@ -150,6 +150,14 @@ def _sums(rows: Sequence[ProfileRow]) -> Iterator[str]:
             f"agent time {numbers.duration(sum(row.timing.wall_ms for row in rows))}",
         ]
     )
+
+
+def _limited(rows: Sequence[ProfileRow]) -> Iterator[str]:
+    """Say what budgets did, where they did anything."""
+    wrapped_up = sum(row.wrapped_up for row in rows)
+    capped = sum(row.completion_reason in ("timeout", "tool_limit") for row in rows)
+    if wrapped_up or capped:
+        yield f"{wrapped_up} wrapped up, {capped} ended by a budget"
 
 
 def _print_problems(console: "Console", lines: Sequence[_Line], run: str) -> None:

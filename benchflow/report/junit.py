@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 from benchflow.report.document import Document
 from benchflow.report.profile import CellFigures, CellName
 from benchflow.report.profile.matching import name_text
-from benchflow.report.verdict import describe_check, judge
+from benchflow.report.verdict import describe_check, describe_limit, judge
 from benchflow.row import ProfileRow
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -55,13 +55,16 @@ def _case(suite: str, row: ProfileRow) -> Iterator[str]:
     name = f"{row.scenario_id} #{row.iteration + 1}"
     head = f'    <testcase classname={_attribute(suite)} name={_attribute(name)} time="{row.timing.wall_ms / 1000:.3f}"'
     verdict = judge(row)
+    told = f"      <system-out>{_text(describe_limit(row.limit))}</system-out>" if row.limit else None
     if verdict.word == "pass":
-        yield head + "/>"
+        yield from [head + ">", told, "    </testcase>"] if told else [head + "/>"]
         return
     tag = "error" if verdict.word == "unscored" else "failure"
     kind, message = _attribute(verdict.detail or "checks"), _attribute(verdict.reason or verdict.label)
     yield head + ">"
     yield f"      <{tag} type={kind} message={message}>{_text(_details(row))}</{tag}>"
+    if told:
+        yield told
     yield "    </testcase>"
 
 

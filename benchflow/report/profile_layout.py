@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from benchflow.report import figures_text as text
 from benchflow.report import numbers
+from benchflow.report.certificate import describe_passage
 from benchflow.report.comparison_layout import comparison_parts
 from benchflow.report.layout import Grid, Heading, Part, Text, grid
+from benchflow.report.limits_layout import limit_parts
 from benchflow.report.profile import CellFigures, Profile, ScenarioFigures
 from benchflow.report.text import one_line
 
@@ -36,8 +38,9 @@ def profile_parts(profile: Profile) -> Iterator[Part]:
 def further_parts(cells: Sequence[CellFigures]) -> Iterator[Part]:
     """Yield what is said only where there is something to say: of repetitions, budgets and collectors."""
     yield from _repeated(cells)
-    yield from _limits(cells)
+    yield from limit_parts({"": cells})
     yield from _custom(cells)
+    yield from _certified(cells)
 
 
 def _counted(profile: Profile) -> str:
@@ -131,27 +134,6 @@ def _repeated(cells: Sequence[CellFigures]) -> Iterator[Part]:
             yield Text(text=f"Flaky in {cell.label}: {_listed(cell.flaky)}", tone="warn")
 
 
-def _limits(cells: Sequence[CellFigures]) -> Iterator[Part]:
-    if not any(cell.limits.wrapped_up or cell.limits.capped for cell in cells):
-        return
-    yield Text(text="What the budgets did, and the mean score of each part:")
-    yield grid(
-        "cell|untouched|score|wrapped up|score|capped|score",
-        [
-            (
-                cell.label,
-                f"{cell.limits.untouched:,}",
-                text.value("score", cell.limits.score_untouched.value),
-                f"{cell.limits.wrapped_up:,}",
-                text.value("score", cell.limits.score_wrapped_up.value),
-                f"{cell.limits.capped:,}",
-                text.value("score", cell.limits.score_capped.value),
-            )
-            for cell in cells
-        ],
-    )
-
-
 def _custom(cells: Sequence[CellFigures]) -> Iterator[Part]:
     rows = [
         (
@@ -167,6 +149,21 @@ def _custom(cells: Sequence[CellFigures]) -> Iterator[Part]:
     if rows:
         yield Text(text="What collectors measured, as medians:")
         yield grid("metric|cell|median|trials", sorted(rows))
+
+
+def _certified(cells: Sequence[CellFigures]) -> Iterator[Part]:
+    """What became of the model requests between agent and provider."""
+    for cell in cells:
+        if found := cell.certified:
+            said = describe_passage(
+                found.requests,
+                as_received=found.as_received,
+                not_forwarded=found.not_forwarded,
+                changes=found.changes,
+            )
+            lead = f"{cell.label}: " if len(cells) > 1 else ""
+            certificates = numbers.plural(found.trials, "certificate")
+            yield Text(text=f"{lead}Model requests, by {certificates}: {said}.", tone="quiet")
 
 
 def _scenarios(cells: Sequence[CellFigures]) -> Iterator[Part]:

@@ -82,7 +82,9 @@ def _ending(row: ProfileRow) -> str:
     if row.stop_reason:
         parts.append(f"the agent's stop reason: {one_line(row.stop_reason)}")
     if row.limit:
-        parts.append(describe_limit(row.limit))
+        parts.append(describe_limit(row.limit) + (", and the agent wrapped up" if row.wrapped_up else ""))
+    if discarded := (row.extensions.get("budgets") or {}).get("discarded"):
+        parts.append(f"{numbers.plural(discarded, 'path')} that were changed after it were put back")
     return "; ".join(parts)
 
 

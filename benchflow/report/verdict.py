@@ -23,7 +23,8 @@ class Verdict:
 
     word: Word
     detail: str
-    """What ended it where the agent did not end its turn itself: `timeout`, `tool_limit`, or the error's code."""
+    """What ended it where the agent did not end its turn unasked: `wrapped up`, `timeout`, `tool_limit: max_turns`, or
+    the error's code."""
     reason: str | None
     """Why it is no pass; None for a pass."""
 
@@ -42,13 +43,20 @@ def is_played(upstream: str) -> bool:
 
 def judge(row: ProfileRow) -> Verdict:
     """Read a row's verdict."""
-    detail = row.error_code or ("" if row.completion_reason == "stop" else row.completion_reason)
+    detail = row.error_code or _ended_by(row)
     if row.success is None:
         return Verdict(word="unscored", detail=detail, reason=_clip(row.error or detail or "no verdict"))
     if row.success:
         return Verdict(word="pass", detail=detail, reason=None)
     reasons = [*_ending(row), *_failed_checks(row)]
     return Verdict(word="fail", detail=detail, reason="; ".join(reasons) or "not every check passed")
+
+
+def _ended_by(row: ProfileRow) -> str:
+    if row.completion_reason == "stop":
+        return "wrapped up" if row.wrapped_up else ""
+    kind = row.limit.kind if row.limit and row.limit.kind != "timeout_s" else None
+    return f"{row.completion_reason}: {one_line(kind)}" if kind else row.completion_reason
 
 
 def _ending(row: ProfileRow) -> list[str]:
