@@ -1,0 +1,1 @@
+"""Plugins of BenchFlow that know nothing of it but its contracts."""
