@@ -1,16 +1,17 @@
 """What the budgets of a trial say of model requests and of the open turn, whatever comes in whatever order."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchflow.budgets.budget import Budget
 from benchflow.budgets.choosing import choose_delivery, choose_limits, notes_of
 from benchflow.budgets.trial import TrialBudgets
-from benchflow.contracts import CostBreakdown, Delivery, Limits, TokenBreakdown
+from benchflow.contracts import CostBreakdown, Delivery, EventType, LimitHit, Limits, TokenBreakdown
 from benchflow.gateway.handling import Handling
 from benchflow.gateway.message import Assembled, Exchange, Role
 
@@ -175,6 +176,50 @@ async def test_two_requests_at_once_do_not_pass_the_cap_together() -> None:
     assert third.held_ms > 0
 
 
+async def test_refusals_and_the_cancel_wait_until_what_is_there_is_kept() -> None:
+    agent = Agent(Limits(max_turns=1))
+    await agent.ask()
+    kept, told = anyio.Event(), []
+
+    async def keep(hit: LimitHit) -> None:
+        told.append(hit.kind)
+        await kept.wait()
+
+    async def tell(what: str, work: Awaitable[object]) -> None:
+        await work
+        told.append(what)
+
+    agent.budgets.on_hit = keep
+    agent.budgets.on_call = lambda: told.append("cancel")
+    async with anyio.create_task_group() as tasks:
+        for what, work in (("main", agent.ask()), ("aside", agent.ask("auxiliary")), ("call", agent.budgets.call())):
+            tasks.start_soon(tell, what, work)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["max_turns"]
+        kept.set()
+
+    assert told[:2] == ["max_turns", "cancel"]
+    assert sorted(told[2:]) == ["aside", "call", "main"]
+
+
+async def test_what_is_there_is_kept_although_the_agent_takes_its_request_back() -> None:
+    agent = Agent(Limits(max_turns=1))
+    await agent.ask()
+    done: list[str] = []
+
+    async def keep(hit: LimitHit) -> None:
+        await anyio.lowlevel.checkpoint()
+        done.append(hit.kind)
+
+    agent.budgets.on_hit = keep
+    with anyio.CancelScope() as scope:
+        agent.budgets.on_call = lambda: done.append("cancel")
+        scope.cancel()
+        await agent.budgets.end(Budget(kind="max_turns", allowed=1))
+
+    assert done == ["max_turns", "cancel"]
+
+
 async def test_warning_waits_for_the_turn_before_that_is_answered_and_not_yet_counted() -> None:
     budgets = TrialBudgets(Limits(max_turns=3, grace_turns=2), "inject")
     await budgets.rule("main", Handling(number=0))
@@ -253,6 +298,45 @@ def test_soft_comes_strictly_before_hard_and_neither_before_the_first_turn(
         assert turns == agent.budgets.meter.counts.turns <= max_turns
         if warnings_at and 0 < grace_turns < max_turns:
             assert warnings_at <= max_turns - grace_turns
+
+    run(play())
+
+
+@settings(max_examples=60)
+@given(
+    turns=st.integers(1, 12),
+    max_turns=st.integers(2, 12),
+    data=st.data(),
+    delivery=st.sampled_from(["inject", "reprompt"]),
+    floods=st.lists(st.sampled_from(["tool_call", "tool_call_update", "agent_message", "usage", "plan"]), max_size=8),
+)
+def test_agent_that_ended_by_itself_on_or_before_the_soft_limit_is_never_warned(
+    turns: int, max_turns: int, data: st.DataObject, delivery: Delivery, floods: list[EventType]
+) -> None:
+    """Also one that shows more, or asks for more beside its work, after its last turn."""
+    grace_turns = data.draw(st.integers(1, max_turns - 1))
+    soft = max_turns - grace_turns
+    agent = Agent(Limits(max_turns=max_turns, grace_turns=grace_turns), delivery)
+    prompted: list[str | None] = []
+
+    async def heed() -> None:
+        while await agent.budgets.call() == "cancelling":
+            prompted.append(agent.budgets.turn_over(prompted=True))
+
+    async def play() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(heed)
+            for _ in range(turns):
+                await agent.ask()
+            for number, kind in enumerate(floods):
+                agent.budgets.acp_event(kind, {"id": f"late-{number}", "status": "completed"})
+                await agent.ask("auxiliary")
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        warned = turns > soft
+        assert (agent.budgets.warned is not None) == warned
+        assert (agent.budgets.limit is not None) == warned
+        assert len(prompted) == (warned and delivery == "reprompt")
 
     run(play())
 
