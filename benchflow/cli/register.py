@@ -1,5 +1,6 @@
 """`benchflow register`: adopt an agent, and measure its tier."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -50,6 +51,16 @@ def command(
         Language, typer.Option("--lang", help="With --scaffold: what the agent is written in.")
     ] = Language.python,
     every: Annotated[bool, typer.Option("--all", help="Measure every agent of the registry that can be run.")] = False,
+    parity: Annotated[
+        bool,
+        typer.Option("--parity", help="Then compare it alone and inside, as `benchflow parity` does."),
+    ] = False,
+    skill: Annotated[
+        bool,
+        typer.Option(
+            "--skill", help="Instead: print how an agent is adapted, from beginning to end, for a coding agent to do."
+        ),
+    ] = False,
     probe_only: Annotated[bool, typer.Option("--probe-only", help="Measure, and store nothing.")] = False,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Keep the evidence beside the manifest, not in your own folder.")
@@ -88,12 +99,21 @@ def command(
     oracle plays, prompts it again, cancels it, refuses it a permission and its key, and sees how it leaves. It costs
     nothing: no model is asked.
 
-    Exit codes: 0 measured; 1 measured lower than its manifest claims; 2 something to be corrected; 3 it could not be
-    measured.
+    It ends with whether parity was shown of this manifest at this version, and with the command that shows it.
+
+    Exit codes: 0 measured; 1 measured lower than its manifest claims, or not the same inside; 2 something to be
+    corrected; 3 it could not be measured or compared.
     """
+    if skill:
+        from benchflow.authoring.skill import skill_text
+
+        typer.echo(skill_text(), nl=False)
+        return None
     if scaffold is not None:
         given = (target, source, agent_command, name)
-        return _make(scaffold, language, alone=not every and all(value is None for value in given))
+        return _make(scaffold, language, alone=not (every or parity) and all(value is None for value in given))
+    from benchflow.machine.home import Home
+    from benchflow.registering.comparing import compare_registered, refuse_parity
     from benchflow.registering.run import RegisterRequest, run_every, run_one
     from benchflow.registering.target import Wish
     from benchflow.report.registering import StepLines, describe, describe_outcome, print_outcomes, print_verdict
@@ -110,20 +130,24 @@ def command(
         reinstall=reinstall,
         at_once=concurrency,
     )
+    home = Home.find(os.environ)
+    if parity:
+        refuse_parity(request, every=every)
     if every:
         outcomes = run_every(request)
         if as_json:
-            print_json([describe_outcome(outcome) for outcome in outcomes])
+            print_json([describe_outcome(outcome, home) for outcome in outcomes])
         else:
             print_outcomes(open_console(), outcomes)
         codes = [outcome.registered.exit_code if outcome.registered else 2 for outcome in outcomes]
         raise typer.Exit(next((code for code in (2, 3, 1) if code in codes), 0))
     done = run_one(request, StepLines())
+    code = compare_registered(done, request) if parity else done.exit_code
     if as_json:
-        print_json(describe(done))
+        print_json(describe(done, home))
     else:
-        print_verdict(open_console(), done)
-    raise typer.Exit(done.exit_code)
+        print_verdict(open_console(), done, home)
+    raise typer.Exit(code)
 
 
 def _make(name: str, language: Language, *, alone: bool) -> None:
@@ -132,7 +156,9 @@ def _make(name: str, language: Language, *, alone: bool) -> None:
     from benchflow.errors import InputError
 
     if not alone:
-        raise InputError("--scaffold makes a new agent; leave TARGET, --from, --command, --name and --all away")
+        raise InputError(
+            "--scaffold makes a new agent; leave TARGET, --from, --command, --name, --all and --parity away"
+        )
     made = make_agent(name, language.value, Path())
     typer.echo(made)
     typer.echo(what_now(made, language.value), err=True)

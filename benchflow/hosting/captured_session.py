@@ -33,7 +33,7 @@ from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting import metering
 from benchflow.hosting.broadcast import Broadcast
-from benchflow.hosting.facts import session_facts
+from benchflow.hosting.facts import certificate_facts, session_facts
 from benchflow.outcome import exchange_fault
 from benchflow.redact import REDACTIONS, Redactor
 from benchflow.sandbox.loopback import ADDRESS, reserve
@@ -144,7 +144,7 @@ class CapturedSession:
             segments=own.segments,
             fault=self._fault(require_capture) or own.fault,
             usage=None,
-            extensions={**own.extensions, **self._budgets.facts()},
+            extensions={**own.extensions, **self._budgets.facts(), **certificate_facts(self._tap)},
         )
         if not self.redactor.counts:
             return measured

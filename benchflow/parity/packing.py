@@ -28,14 +28,14 @@ def pack(value: Any) -> bytes:
 
 def unpack(content: bytes) -> Any:
     """Read what `pack` wrote. Equal parts are one object: change none of them. Raises ValueError."""
-    document = orjson.loads(content)
     try:
+        document = orjson.loads(content)
         nodes: list[Any] = []
         for node in document["nodes"]:
             nodes.append(_read(node, nodes))
         return _read(document["root"], nodes)
-    except (KeyError, TypeError, IndexError) as exc:
-        raise ValueError(f"no packed value: {exc!r}") from exc
+    except (ValueError, KeyError, TypeError, IndexError) as exc:
+        raise ValueError(f"no packed value: {exc}") from exc
 
 
 _Key = tuple[Any, ...]

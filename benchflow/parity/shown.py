@@ -25,7 +25,7 @@ class Shown:
 
     answer: Answer
     record: ParityRecord | None = None
-    """None: there is none."""
+    """None: there is none that can be read."""
     stale: str | None = None
     """Why the record says nothing of the agent as it is now; None: it does, or there is none."""
 
@@ -43,17 +43,17 @@ def local_record(manifest: Manifest, home: Home) -> Path:
     return home.evidence / "parity" / f"{quote(manifest.label, safe='')}.json"
 
 
-def shown_of(manifest: Manifest, home: Home | None) -> tuple[Shown, tuple[str, ...]]:
-    """Return what the newest fresh record says, and what is wrong with any record. `home` None: shipped ones alone."""
+def shown_of(manifest: Manifest, home: Home | None) -> Shown:
+    """Return what the newest fresh record says. `home` None: what was shown on this machine does not count."""
     found: list[ParityRecord] = []
-    problems: list[str] = []
+    problem: str | None = None
     for path in (own_record(manifest), local_record(manifest, home) if home else None):
         if path is not None and path.is_file():
             try:
                 found.append(read_record(path))
             except InputError as error:
-                problems.append(str(error))
-    return judge(manifest, found), tuple(problems)
+                problem = str(error)
+    return judge(manifest, found) if found or not problem else Shown(answer="stale", stale=problem)
 
 
 def judge(manifest: Manifest, records: Sequence[ParityRecord]) -> Shown:

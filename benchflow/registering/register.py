@@ -75,6 +75,12 @@ class Registered:
         return measured_by(self.evidence, self.manifest.declared, self.manifest.digest, self.manifest.version)
 
     @property
+    def called(self) -> str:
+        """How the command line finds it from now on: by its name, or by the path of its manifest."""
+        manifest = self.manifest
+        return str(manifest.path.parent) if manifest.origin == "path" and manifest.path else manifest.label
+
+    @property
     def exit_code(self) -> int:
         """0; 1: its measured tier is lower than the one that is claimed; 3: it could not be measured."""
         tier, claimed = self.measurement.tier, self.manifest.claimed_tier

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchflow.machine.home import Home
 from benchflow.manifest import Manifest
 from benchflow.manifests.levels import Entry
+from benchflow.parity.shown import shown_of
+from benchflow.report.parity_shown import describe_shown, shown_lines
 from benchflow.report.text import block, one_line
 from benchflow.tiers import HEIGHT, claimed_above
 
@@ -26,8 +29,8 @@ class Installed:
     present: bool
 
 
-def describe(agent: Manifest | Entry) -> dict[str, Any]:
-    """Return what a list says of an agent."""
+def describe(agent: Manifest | Entry, home: Home | None) -> dict[str, Any]:
+    """Return what a list says of an agent. `home` None: what was shown on this machine does not count."""
     facts = {
         "name": agent.name,
         "tier": agent.measurement.tier,
@@ -57,6 +60,7 @@ def describe(agent: Manifest | Entry) -> dict[str, Any]:
         "runs": True,
         "description": agent.description,
         "reason": agent.measurement.reason,
+        "parity": describe_shown(shown_of(agent, home)),
         "aliases": agent.aliases,
         "variants": agent.variants,
         "api_protocol": agent.api_protocol,
@@ -64,26 +68,26 @@ def describe(agent: Manifest | Entry) -> dict[str, Any]:
     }
 
 
-def describe_whole(agent: Manifest | Entry, installed: Installed | None) -> dict[str, Any]:
+def describe_whole(agent: Manifest | Entry, home: Home, installed: Installed | None) -> dict[str, Any]:
     """Return all of an agent."""
     if isinstance(agent, Entry) or installed is None:
-        return describe(agent)
+        return describe(agent, home)
     return {
-        **describe(agent),
+        **describe(agent, home),
         "manifest": agent.model_dump(mode="json", exclude=_HIDDEN),
         "warnings": agent.warnings,
         "installed": str(installed.folder) if installed.present else None,
     }
 
 
-def print_list(console: "Console", agents: Sequence[Manifest | Entry]) -> None:
-    """Print a line for each agent, with versions and places where there is room, and how many there are."""
+def print_list(console: "Console", agents: Sequence[Manifest | Entry], home: Home) -> None:
+    """Print a line for each agent, with days, places and versions where there is room, and how many there are."""
     from rich import box
     from rich.table import Table
 
     wide = console.width > 100
-    columns = ["agent", "tier", "claims", "measured", *(["where", "version"] if wide else [])]
-    rows = [_cells(agent, wide) for agent in agents]
+    columns = ["agent", "tier", "claims", *(["measured", "where", "version"] if wide else []), "parity"]
+    rows = [_cells(agent, home, wide) for agent in agents]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     room = max(20, console.width - sum(widths) - 2 * len(columns))  # a space and a divider behind each
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
@@ -96,10 +100,11 @@ def print_list(console: "Console", agents: Sequence[Manifest | Entry]) -> None:
     console.print(f"{len(agents)} agents: " + ", ".join(f"{counted[tier]} {tier}" for tier in HEIGHT if counted[tier]))
 
 
-def _cells(agent: Manifest | Entry, wide: bool) -> list[str]:
+def _cells(agent: Manifest | Entry, home: Home, wide: bool) -> list[str]:
     seen = agent.measurement
-    cells = [agent.name, seen.tier, claimed_above(agent.claimed_tier, seen.tier), seen.measured]
-    cells += [seen.where, seen.agent_version or agent.version] if wide else []
+    cells = [agent.name, seen.tier, claimed_above(agent.claimed_tier, seen.tier)]
+    cells += [seen.measured, seen.where, seen.agent_version or agent.version] if wide else []
+    cells.append(None if isinstance(agent, Entry) else shown_of(agent, home).answer)
     return [one_line(cell or "-", 25) for cell in cells]
 
 
@@ -109,7 +114,7 @@ def _about(agent: Manifest | Entry) -> str:
     return agent.description or agent.measurement.reason
 
 
-def print_one(console: "Console", agent: Manifest | Entry, installed: Installed | None) -> None:
+def print_one(console: "Console", agent: Manifest | Entry, home: Home, installed: Installed | None) -> None:
     """Print an agent: what it is, how it is measured, and how it is installed, routed and started."""
     console.print(one_line(agent.name), style="bold")
     console.print(str(agent.path or agent.origin), style="dim", soft_wrap=True)
@@ -118,6 +123,8 @@ def print_one(console: "Console", agent: Manifest | Entry, installed: Installed 
             console.print(f"{name}: {one_line(value)}", soft_wrap=True)
     if isinstance(agent, Entry):
         return
+    for line in shown_lines(shown_of(agent, home), agent.label):
+        console.print(line, soft_wrap=True)
     for title, text in (("Install", agent.install_cmd), ("Launch", agent.launch_cmd)):
         console.print(f"\n{title}", style="bold")
         console.print(block(text.strip(), "  ", console.width))

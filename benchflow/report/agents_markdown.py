@@ -30,12 +30,12 @@ def write_table(agents: Sequence[Manifest | Entry]) -> str:
     return "\n".join([f"{len(agents)} agents: {tally}.", "", *head, *rows])
 
 
-def replace_table(page: str, table: str, place: str) -> str:
+def replace_table(page: str, table: str, place: str, *, begin: str = BEGIN, end: str = END) -> str:
     """Return the page with the table between its two markers. Raises InputError where they are not there, once each."""
-    if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise InputError(f"{place}: needs the lines `{BEGIN}` and, after it, `{END}`, once each")
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise InputError(f"{place}: needs the lines `{begin}` and, after it, `{end}`, once each")
+    before, after = page.split(begin)[0], page.split(end)[1]
+    return f"{before}{begin}\n\n{table}\n\n{end}{after}"
 
 
 def _row(agent: Manifest | Entry) -> list[str]:

@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from benchflow.evidence import Step, StepName
+from benchflow.machine.home import Home
+from benchflow.parity.shown import shown_of
 from benchflow.registering.every import Outcome
 from benchflow.registering.register import Registered
+from benchflow.report.parity_shown import describe_shown, shown_lines
 from benchflow.report.text import one_line
 from benchflow.tiers import HEIGHT
 
@@ -42,10 +45,11 @@ class StepLines:
         self._stream.flush()
 
 
-def describe(done: Registered) -> dict[str, Any]:
+def describe(done: Registered, home: Home) -> dict[str, Any]:
     """Return all that became known, for `--json`."""
     measurement = done.measurement
     return {
+        "parity": describe_shown(shown_of(done.manifest, home)),
         "name": done.manifest.name,
         "tier": measurement.tier,
         "reason": measurement.reason,
@@ -59,8 +63,8 @@ def describe(done: Registered) -> dict[str, Any]:
     }
 
 
-def print_verdict(console: "Console", done: Registered) -> None:
-    """Print the tier, why it is that one, and what users should know of."""
+def print_verdict(console: "Console", done: Registered, home: Home) -> None:
+    """Print the tier, why it is that one, what users should know of, and whether parity was shown."""
     measurement, claimed = done.measurement, done.manifest.claimed_tier
     console.print(f"{one_line(done.manifest.name)}: {measurement.tier}", style="bold", soft_wrap=True)
     console.print(one_line(measurement.reason, 500), soft_wrap=True)
@@ -68,15 +72,17 @@ def print_verdict(console: "Console", done: Registered) -> None:
         console.print(f"its manifest claims more: {claimed}", soft_wrap=True)
     for quirk in done.evidence.quirks:
         console.print(f"  {one_line(quirk, 500)}", soft_wrap=True)
+    for line in shown_lines(shown_of(done.manifest, home), done.called):
+        console.print(line, soft_wrap=True)
     if done.evidence_path:
         console.print(f"evidence: {done.evidence_path}", style="dim", soft_wrap=True)
     console.print(f"logs: {done.logs}", style="dim", soft_wrap=True)
 
 
-def describe_outcome(outcome: Outcome) -> dict[str, Any]:
+def describe_outcome(outcome: Outcome, home: Home) -> dict[str, Any]:
     """Return what became of one of many."""
     if outcome.registered:
-        return describe(outcome.registered)
+        return describe(outcome.registered, home)
     return {"name": outcome.manifest.name, "tier": "unmeasured", "reason": outcome.error}
 
 
