@@ -26,8 +26,9 @@ from benchflow.gateway.message import Exchange
 from benchflow.hosting import metering
 from benchflow.hosting.bridge import Bridge
 from benchflow.hosting.broadcast import Broadcast
+from benchflow.hosting.client import make_client
 from benchflow.hosting.cutoff import Cutoff
-from benchflow.hosting.equipment import Equipment, launch_spec, permission_policy, trial_context
+from benchflow.hosting.equipment import Equipment, launch_spec, trial_context
 from benchflow.hosting.facts import budget_facts, certificate_facts, find_fault, redaction_facts, session_facts
 from benchflow.hosting.modes import servers_inside
 from benchflow.hosting.prompting import Prompting
@@ -38,10 +39,8 @@ from benchflow.sandbox.interface import LaunchSpec, SandboxedProcess
 from benchflow.sandbox.loopback import close_reserved
 from benchflow.session.agentinfo import AgentInfo, SessionInfo
 from benchflow.session.background import Background
-from benchflow.session.files import WorkspaceFiles
 from benchflow.session.model import ModelChoice
 from benchflow.session.session import AcpClient
-from benchflow.session.terminals import Terminals
 from benchflow.stopwatch import Stopwatch
 from benchflow.trajectories.mend import mend
 from benchflow.trajectories.trajectory import ACP_LOG, exchange_moments
@@ -227,19 +226,14 @@ class HostedSession:
         kit, process = self._equipment, self._process
         assert process is not None
         assert self._tap is not None
-        offered = kit.manifest.client
-        files = WorkspaceFiles(self.workspace.path, process.inside.workspace) if offered.fs else None
-        self._client = AcpClient(
-            process.stdin,
-            process.stdout,
+        self._client = make_client(
+            kit,
+            self._params,
+            process,
             log=self._acp_log,
-            clock=kit.clock,
-            permissions=permission_policy(kit.manifest, self._params),
             on_event=self._saw,
-            exited=process.exited,
             stderr_tail=lambda: self._stderr.tail,
-            files=files,
-            terminals=Terminals(self._run_command) if offered.terminal else None,
+            run_command=self._run_command,
         )
         before = self._params.system_instructions if kit.mode.instructions_as == "prompt" else None
         self._prompting = Prompting(self._client, self._tap, self._budgets, before=before, keep=self._cutoff.make)
