@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchflow.stats.interval import Interval, check_level
-from benchflow.stats.sample import Numbers, sample
+from benchflow.stats.sample import Numbers, sample, weighted_sums
 from benchflow.stats.statistic import MEAN, Statistic
 from benchflow.stats.student import normal_cdf, normal_quantile, t_quantile
 
@@ -91,7 +91,7 @@ def draws(values: Numbers, statistic: Statistic, resamples: int, seed: int, *, t
     if values.size < 2:
         return np.empty(0)
     if statistic is MEAN and not to_the_bit and values.size * resamples <= AT_ONCE:
-        return _weights(values.size, resamples, seed) @ values
+        return weighted_sums(_weights(values.size, resamples, seed), values)
     rng = np.random.default_rng(seed)
     if statistic.draw and (drawn := statistic.draw(values, resamples, rng)) is not None:
         return drawn

@@ -61,6 +61,8 @@ class PairedComparison:
     verdict: Verdict = "not distinguishable"
     detectable: float | None = None
     """The smallest difference, either way, that such a sample shows with a chance of 0.8; None: none at all."""
+    detectable_adjusted: float | None = None
+    """The same where the verdict is corrected for several metrics (Holm), of which this one alone differs."""
 
 
 def compare(
@@ -69,6 +71,7 @@ def compare(
     *,
     higher_is_better: bool = True,
     bounds: Bounds | None = None,
+    tests: int = 1,
     level: float = 0.95,
     permutations: int = PERMUTATIONS,
     resamples: int = RESAMPLES,
@@ -76,11 +79,12 @@ def compare(
 ) -> PairedComparison:
     """Compare two sides by the mean difference of their scenarios' means.
 
-    With enough scenarios for a sign-flip test to reach the level (6 for 0.95) these are what is sampled, else their
-    trials. The interval is the permutation test's inverted, so it agrees with p; for a metric with `bounds`, the least
-    and the greatest value possible ((0, 1) for success and score), it also holds the score interval, since values at a
-    bound show no spread. The verdict is `better` or `worse` where it excludes 0. Without `resamples` (0) there is no
-    bootstrap. Raises ValueError for a value that is not a number or not within the bounds.
+    With enough scenarios for a sign-flip test to reach the level these are what is sampled, else their trials; where
+    the verdict is corrected for so many `tests` (Holm), enough for a p so corrected: 6 scenarios for 0.95 and one test,
+    9 for seven. The interval is the permutation test's inverted, so it agrees with p; for a metric with `bounds`, the
+    least and the greatest value possible ((0, 1) for success and score), it also holds the score interval, since values
+    at a bound show no spread. The verdict is `better` or `worse` where it excludes 0. Without `resamples` (0) there is
+    no bootstrap. Raises ValueError for a value that is not a number or not within the bounds.
     """
     check_level(level)
     _check(base, "base", bounds)
@@ -93,7 +97,8 @@ def compare(
         for scenario in matched
     )
     differences = [row.difference for row in rows]
-    enough = 2.0 ** (1 - len(rows)) <= (1 - level) * (1 + 1e-9)
+    strict = 1 - (1 - level) / tests
+    enough = 2.0 ** (1 - len(rows)) <= (1 - strict) * (1 + 1e-9)
     test = (
         sign_flips(differences, permutations=permutations, seed=seed)
         if enough
@@ -101,9 +106,13 @@ def compare(
     )
     if test is None:
         return PairedComparison(left_out=left_out, over="scenarios")
-    spread = (spread_over_scenarios if enough else spread_over_trials)(pairs, bounds, level)
+    spread_of = spread_over_scenarios if enough else spread_over_trials
     difference, p = _mean(differences), test.p_value()
-    interval = _interval(test, spread, bounds, level)
+    interval = _interval(test, spread_of(pairs, bounds, level), bounds, level)
+    detectable, adjusted = (
+        _detectable(test, difference, pairs, spread_of(pairs, bounds, one), bounds, one, among=enough)
+        for one in (level, strict)
+    )
     return PairedComparison(
         scenarios=rows,
         left_out=left_out,
@@ -116,12 +125,19 @@ def compare(
         p=p,
         mcnemar=_mcnemar(pairs),
         verdict=_verdict(interval, p, level, higher_is_better),
-        detectable=_detectable(rows, pairs, interval, spread, bounds),
+        detectable=detectable,
+        detectable_adjusted=adjusted,
     )
 
 
 def relative_reduction_of_pairs(
-    base: Trials, head: Trials, *, level: float = 0.95, permutations: int = PERMUTATIONS, seed: int = 0
+    base: Trials,
+    head: Trials,
+    *,
+    tests: int = 1,
+    level: float = 0.95,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
 ) -> Reduction | None:
     """Return 1 - ratio of a typical trial's head to base, by `compare` of the logarithms: for tokens, times and costs.
 
@@ -133,7 +149,7 @@ def relative_reduction_of_pairs(
     logs = [
         {scenario: [math.log(value) for value in values] for scenario, values in side.items()} for side in (base, head)
     ]
-    compared = compare(logs[0], logs[1], level=level, permutations=permutations, resamples=0, seed=seed)
+    compared = compare(logs[0], logs[1], tests=tests, level=level, permutations=permutations, resamples=0, seed=seed)
     if compared.difference is None:
         return None
     interval = compared.interval and Interval(
@@ -182,16 +198,18 @@ def _verdict(interval: Interval | None, p: float, level: float, higher_is_better
 
 
 def _detectable(
-    rows: Sequence[ScenarioDifference],
+    test: ShiftTest,
+    difference: float,
     pairs: Sequence[Pair],
-    interval: Interval | None,
     spread: Spread | None,
     bounds: Bounds | None,
+    level: float,
+    *,
+    among: bool,
 ) -> float | None:
+    """Return the smallest detectable difference at a level; `among` other scenarios, or of these alone."""
+    interval = _interval(test, spread, bounds, level)
     if interval is None or spread is None:
         return None
-    smallest = smallest_detectable(_mean([row.difference for row in rows]), interval, spread)
-    if bounds is None:
-        return smallest
-    trials = min(sum(len(pair[side]) for pair in pairs) for side in (0, 1))
-    return within_bounds(smallest, _mean([(row.base + row.head) / 2 for row in rows]), trials, bounds)
+    smallest = smallest_detectable(difference, interval, spread)
+    return smallest if bounds is None else within_bounds(smallest, pairs, bounds, among=among)

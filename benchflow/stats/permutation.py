@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from benchflow.stats.interval import Interval, check_level
-from benchflow.stats.sample import Numbers, sample
+from benchflow.stats.sample import Numbers, sample, weighted_sums
 
 PERMUTATIONS = 10_000
 EXACT = 1 << 14
@@ -77,7 +77,7 @@ def sign_flips(differences: Iterable[float], *, permutations: int = PERMUTATIONS
         subsets = _few_subsets(numbers.size, permutations, seed)
     else:
         subsets = map(_subsets, _some_subsets(numbers.size, permutations, seed))
-    thresholds = [(subset.flipped @ numbers) / subset.counts for subset in subsets]
+    thresholds = [weighted_sums(subset.flipped, numbers) / subset.counts for subset in subsets]
     return _test(thresholds, 2**numbers.size if exact else permutations, exact)
 
 
