@@ -33,7 +33,10 @@ async def observe(
     for analyzer in analyzers if trace else ():
         assert trace is not None
         try:
-            analyses[analyzer.name] = await analyzer.analyze(trace, scenario, row.mode)
+            analysis = await analyzer.analyze(trace, scenario, row.mode)
+            if not isinstance(analysis, AnalysisResult):
+                raise TypeError(f"it returned {type(analysis).__name__}, and not AnalysisResult")
+            analyses[analyzer.name] = analysis
         except Exception as exc:  # noqa: BLE001 - as above
             errors[analyzer.name] = f"{type(exc).__name__}: {exc}"
     said = {**measured, ANALYSES: analyses, PLUGIN_ERRORS: errors}
