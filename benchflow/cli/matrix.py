@@ -67,7 +67,9 @@ Canary = Annotated[
         rich_help_panel=COMPARED,
     ),
 ]
-ProviderName = Annotated[str | None, _plugin("Run what this session provider runs, instead of AGENT.")]
+ProviderName = Annotated[
+    str | None, _plugin("Run what this session provider runs, instead of AGENT; `chat` is a model alone.")
+]
 PluginTexts = Annotated[
     list[str] | None,
     _plugin("A scorer, collector, analyzer, mode resolver or hooks; may be repeated.", "MODULE:ATTRIBUTE"),

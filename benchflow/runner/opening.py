@@ -11,9 +11,7 @@ from benchflow.gateway.upstream import Upstream
 from benchflow.gateway.upstreams.opening import OpenedUpstream
 from benchflow.gateway.wrapping.chain import build_chain
 from benchflow.gateway.wrapping.keywatch import KeyWatch
-from benchflow.hosting.captured import CapturedProvider
 from benchflow.hosting.equipment import Equipment
-from benchflow.hosting.foreign import ForeignProvider
 from benchflow.provider import AcpProvider
 from benchflow.redact import Redactor
 from benchflow.report.progress import Progress
@@ -166,6 +164,9 @@ def _provider(site: Site, arm: Arm, line: Line, installs: Installs) -> SessionPr
 
 def _plugged(site: Site, arm: Arm, agent: PluggedAgent, line: Line) -> SessionProvider:
     """Make a provider of the user's, with a place at the gateway for each session if that is where it asks."""
+    from benchflow.hosting.captured import CapturedProvider  # most runs have an agent
+    from benchflow.hosting.foreign import ForeignProvider
+
     if not agent.asks_gateway:
         return ForeignProvider(agent.make(), say=site.say, redactor=site.redactor)
     return CapturedProvider(
