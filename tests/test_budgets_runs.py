@@ -52,6 +52,19 @@ def test_obeying_model_ends_wrapped_up(delivery: str, tmp_path: Path) -> None:
     assert not [event for event in found if event["type"] == "error"]
 
 
+@pytest.mark.parametrize("delivery", ["inject", "reprompt"])
+def test_model_that_ignores_the_warning_has_exactly_six_turns(delivery: str, tmp_path: Path) -> None:
+    shell = open_shell(tmp_path)
+    script = shell.write("script.json", json.dumps([LOOK]))
+    limits = ("--max-turns", "6", "--grace-turns", "2", "--wrap-up", delivery)
+
+    row = shell.row("mini", "--upstream", f"script:{script}", *limits)
+
+    assert (row["completion_reason"], row["wrapped_up"], row["agent_turns"]) == ("tool_limit", False, 6)
+    assert (row["limit"]["phase"], row["limit"]["used"], row["exchanges"]["main"], row["score"]) == ("hard", 6, 6, 1.0)
+    assert (row["extensions"]["budgets"]["warned"], row["extensions"]["budgets"]["discarded"]) == (True, 0)
+
+
 def test_deaf_agent_is_killed_at_the_cap_with_all_that_it_started_and_what_it_left_is_scored(tmp_path: Path) -> None:
     shell = open_shell(tmp_path)
     script = shell.write("script.json", json.dumps([LOOK]))
@@ -113,6 +126,31 @@ async def test_run_that_has_cost_too_much_begins_no_further_trial(tmp_path: Path
     said = "--max-cost: the run has cost $1.0000 of $1; no further trial is started"
     assert said in ended.stderr
     assert found["summary"]["halted"] == said
+
+
+async def test_tokens_and_cost_up_to_the_cut_are_in_the_row(tmp_path: Path) -> None:
+    shell = open_shell(tmp_path)
+    shell.write("prices.toml", '[[prices]]\nmodel = "gpt-4.1"\ninput_usd_per_mtok = 10000\noutput_usd_per_mtok = 0\n')
+    function = {"name": "shell", "arguments": json.dumps({"command": "echo done > done.txt"})}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "a", "type": "function", "function": function}],
+    }
+    answer = {
+        "model": MODEL,
+        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
+    }
+    words = ("run", "fake", "./tiny", "--json", "--prices", "prices.toml", "--max-turns", "3")
+
+    async with provider(whole(json.dumps(answer).encode())) as upstream:
+        where = ("--model", MODEL, "--upstream", f"http://127.0.0.1:{upstream.port}/v1")
+        ended = await anyio.to_thread.run_sync(lambda: shell.run(*words, *where))
+
+    (row,) = json.loads(ended.stdout)["rows"]
+    assert (row["completion_reason"], row["agent_turns"], row["score"]) == ("tool_limit", 3, 1.0)
+    assert (row["tokens"]["total"], row["cost"]["total_usd"]) == (315, 3.0)
 
 
 def test_example_in_the_readme_does_what_it_says(tmp_path: Path) -> None:
