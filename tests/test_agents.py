@@ -132,10 +132,10 @@ def test_table_says_where_and_when_on_a_wide_terminal(tmp_path: Path) -> None:
     )
     write_evidence(folder / "one" / "evidence.json", evidence)
 
-    fresh = run(tmp_path, "--agents-dir", str(folder), columns=120).stdout
+    fresh = run(tmp_path, "--agents-dir", str(folder), columns=130).stdout
     with (folder / "one" / "manifest.toml").open("a") as file:
         file.write('description = "Changed."\n')
-    stale = run(tmp_path, "--agents-dir", str(folder), columns=120).stdout
+    stale = run(tmp_path, "--agents-dir", str(folder), columns=130).stdout
 
     row = next(line.split() for line in fresh.splitlines() if line.startswith("one "))
     assert row[:8] == ["one", "unmeasured", "wired", "2026-11-05", "Linux", "x86_64,", "process", "4.5.6"]

@@ -72,6 +72,7 @@ def test_rules_are_these() -> None:
         ("dates", "Date: Sun, 22 Nov 2026 00:42:11 GMT", "Date: ⟦date⟧"),
         ("dates", "11/22/2026, 12:42:11 AM or 22.11.2026", "⟦date⟧ or ⟦date⟧"),
         ("dates", "1795309200 1795309200123 20261122-004211", "⟦date⟧ ⟦date⟧ ⟦date⟧"),
+        ("dates", "20261122_004211_123456.json 20261122_004211_12", "⟦date⟧.json ⟦date⟧_12"),
         ("dates", "zone Etc/UTC, zone UTC", "zone UTC, zone UTC"),
         ("ports", "http://127.0.0.1:4141/v1 localhost:45123", "http://127.0.0.1:⟦port⟧/v1 localhost:⟦port⟧"),
         ("ids", [UUID, OTHER_UUID, f"again {UUID}!"], ["⟦id 1⟧", "⟦id 2⟧", "again ⟦id 1⟧!"]),

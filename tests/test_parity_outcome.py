@@ -83,6 +83,24 @@ def test_own_paths_in_files_and_titles_of_tools_are_neutral() -> None:
     assert check.parity
 
 
+@pytest.mark.parametrize(
+    ("names", "parity"),
+    [
+        (["log/20261122_101010_123456.json"], True),
+        (["log/20261122_101010_123456.txt"], False),
+        (["log/20261122_101010_123456.json", "log/20261122_101011_123456.json"], False),
+    ],
+)
+def test_file_that_is_named_after_the_time_is_the_same_and_one_more_is_not(names: list[str], parity: bool) -> None:
+    alone = capture_of(
+        [], setting=ALONE, result=replace(RESULT, files={"log/20261123_002200_654321.json": text("said")})
+    )
+
+    files = compare_outcomes([alone], [run(files=dict.fromkeys(names, text("said")))]).aspects[2]
+
+    assert (files.found == "equal") == parity, files
+
+
 def test_many_equal_scores_are_equivalent() -> None:
     alone, inside = [run(score=score) for score in (0.9, 1.0, 0.95, 1.0)], [run(score=score) for score in (1.0, 0.95)]
 

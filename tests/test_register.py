@@ -87,6 +87,11 @@ def test_manifest_of_ones_own_is_stored_with_its_evidence_and_found_from_then_on
     assert sorted(path.name for path in (shell.folder / "mine").iterdir()) == ["manifest.toml"]
     listed = {agent["name"]: agent for agent in json.loads(shell.run("agents", "--json").stdout)}
     assert (listed["mine"]["tier"], listed["mine"]["origin"]) == ("wired", "user")
+    assert (
+        found["parity"]
+        == listed["mine"]["parity"]
+        == {"answer": "never", "stale": None, "measured": None, "record": None}
+    )
     assert shell.row("mine", "--sandbox", "process")["tier"] == "wired"
 
 

@@ -25,8 +25,8 @@ _FORMS = tuple(
         rf"{_WEEKDAY}(?P<day>\d{{1,2}})\s{_MONTH}\s(?P<year>\d{{4}})(?:,?\s{_CLOCK}{_ZONE})?",
         # 11/22/2026, 12:42:11 AM
         rf"(?P<number>\d{{1,2}})(?P<sep>[/.])(?P<day>\d{{1,2}})(?P=sep)(?P<year>\d{{4}})(?:,?\s{_CLOCK}{_ZONE})?",
-        # 20261122, 20261122-004211
-        r"(?P<year>\d{4})(?P<number>\d\d)(?P<day>\d\d)(?:[-_T]\d{6}Z?)?",
+        # 20261122, 20261122-004211, 20261122_004211_123456
+        r"(?P<year>\d{4})(?P<number>\d\d)(?P<day>\d\d)(?:[-_T]\d{6}(?:[-_.](?:\d{6}|\d{3}))?Z?)?",
         # seconds or milliseconds since 1970
         r"(?P<epoch>1\d{9})(?:(?:\d{3})|\.\d{1,9})?",
     )

@@ -149,9 +149,14 @@ def _files(alone: Sequence[Capture], inside: Sequence[Capture]) -> AspectFound:
 
 
 def _bare_files(capture: Capture) -> dict[str, Any]:
-    """Return what is compared of each file, without what is the run's own in its text."""
+    """Return what is compared of each file, without what is the run's own in its name and text."""
     side = capture.setting.side()
-    return {path: _bare_file(state, side) for path, state in capture.result.files.items()}
+    found: dict[str, Any] = {}
+    for path, state in sorted(capture.result.files.items()):
+        name = neutralize(path, side).value
+        same = sum(other == name or other.startswith(f"{name} #") for other in found)
+        found[f"{name} #{same + 1}" if same else name] = _bare_file(state, side)
+    return found
 
 
 def _bare_file(state: FileState, side: Side) -> Any:

@@ -27,8 +27,8 @@ from benchflow.manifest import Manifest
 from benchflow.sandbox.interface import Folders
 from benchflow.workspaces.toolchain import Toolchain
 
-GRACE_S = 1.0
-"""How long an agent may take to leave once its stdin is closed, and again once it got SIGTERM."""
+GRACE_S = 2.0
+"""How long an agent may take to leave once its stdin is closed, and again once it got SIGTERM: as long as inside."""
 _OURS = re.compile(r"BENCHFLOW_[A-Z0-9_]+")
 _SMALL = 1 << 18
 """Bytes up to which a file of the agent's folder is searched for the variables that it wants."""
