@@ -133,12 +133,18 @@ async def test_budget_ends_a_provider_that_asks_and_asks(tmp_path: Path) -> None
                 pass
             return result
 
+        async def stop_session(self, handle: SessionHandle) -> Workspace:
+            workspace = await super().stop_session(handle)
+            workspace.write_text("late.txt", "late")
+            return workspace
+
     row = await one_row(tmp_path, DONE, limits=Limits(timeout_s=20, max_turns=3), make=Restless)
 
     assert (row.completion_reason, row.agent_turns, row.error_code) == ("tool_limit", 3, None)
     assert row.limit
     assert (row.limit.kind, row.limit.used) == ("max_turns", 3)
     assert row.success, "what was written by then counts"
+    assert row.extensions["budgets"]["discarded"] == 1, "and what is written later does not"
 
 
 async def test_conversation_goes_on_with_the_next_prompt_and_shows_the_files_once(tmp_path: Path) -> None:

@@ -80,11 +80,14 @@ class CapturedProvider:
         )
 
     async def stop_session(self, handle: SessionHandle) -> Workspace:
-        """End the session, and then its place at the gateway."""
+        """End the session, and then its place at the gateway. Raises TrialError."""
+        session = self._sessions[handle.trial]
         try:
-            return await self.provider.stop_session(handle)
+            workspace = await self.provider.stop_session(handle)
         finally:
-            await self._sessions[handle.trial].close()
+            await session.close()
+        await session.put_back()
+        return workspace
 
     async def export_session(self, handle: SessionHandle) -> SessionTrace:
         """Make the trace of what the run saw of the session, and of what its provider tells beside that."""

@@ -33,7 +33,8 @@ from benchflow.gateway.message import Exchange
 from benchflow.gateway.upstream import TrialContext
 from benchflow.hosting import metering
 from benchflow.hosting.broadcast import Broadcast
-from benchflow.hosting.facts import certificate_facts, session_facts
+from benchflow.hosting.cutoff import Cutoff
+from benchflow.hosting.facts import budget_facts, certificate_facts, session_facts
 from benchflow.outcome import exchange_fault
 from benchflow.redact import REDACTIONS, Redactor
 from benchflow.sandbox.loopback import ADDRESS, reserve
@@ -55,12 +56,14 @@ class CapturedSession:
     def __init__(self, params: CreateSessionParams, *, clock: Clock, redactor: Redactor) -> None:
         self.redactor = redactor
         self.prompts: list[Event] = []
-        """Begin and end of each prompt."""
+        """Begin and end of each prompt, and where a budget ended the work."""
         self.endpoint = ModelEndpoint(base_urls={}, api_key="")
         self._params = params
         self._clock = clock
         self._broadcast = Broadcast(params.observers)
         self._budgets = TrialBudgets(params.limits, "inject")
+        self._budgets.on_hit = self._hit
+        self._cutoff = Cutoff(params.workspace.path)
         self._tap: Tap | None = None
         self._sent = 0
 
@@ -144,7 +147,7 @@ class CapturedSession:
             segments=own.segments,
             fault=self._fault(require_capture) or own.fault,
             usage=None,
-            extensions={**own.extensions, **self._budgets.facts(), **certificate_facts(self._tap)},
+            extensions={**own.extensions, **budget_facts(self._budgets, self._cutoff), **certificate_facts(self._tap)},
         )
         if not self.redactor.counts:
             return measured
@@ -154,6 +157,14 @@ class CapturedSession:
         """Serve no more; may be called again."""
         await self._opened.close()
         await self._broadcast.aclose()
+
+    async def put_back(self) -> None:
+        """Have the workspace be what it was when a budget ended the work. Raises TrialError(`sandbox`)."""
+        await self._cutoff.put_back()
+
+    async def _hit(self, hit: LimitHit) -> None:
+        await self._cutoff.make()
+        self._prompted("limit", vars(hit).copy())
 
     async def _heed(self, timeout_s: float | None, prompt: anyio.CancelScope) -> None:
         """Cancel the prompt when a budget ends."""
