@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import shutil
+import socket
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -221,3 +222,18 @@ async def test_closing_ends_idle_connections() -> None:
     with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
         await agent.ask(post(b"x", "/x"))
     agent.leave()
+
+
+@pytest.mark.parametrize("turns", [0, 2, 3, 4])  # after 1, asyncio itself drops what it has accepted (3.11)
+async def test_connection_that_comes_as_the_server_closes_is_ended_too(turns: int) -> None:
+    """However far the server is with taking it: `turns` counts those of the event loop."""
+    sock = listener()
+    with socket.create_connection(("127.0.0.1", port_of(sock))) as agent:
+        async with serve(Echo(), [sock]):
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        for _ in range(4):
+            await asyncio.sleep(0)
+        agent.settimeout(5)
+        with suppress(ConnectionError):
+            assert agent.recv(1) == b""

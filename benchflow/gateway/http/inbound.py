@@ -45,18 +45,23 @@ class AgentConnection(Endpoint):
         self._on_left = on_left
         self._out: list[bytes] = []
         self._gathered = 0
-        self._task: asyncio.Task[None]
+        self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._task = self._loop.create_task(self._run())
+        if self._server.closing:  # it came as the server closed
+            self.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._task.cancel()
+        if self._task:
+            self._task.cancel()
 
-    def end(self) -> "asyncio.Task[None]":
-        """End the connection at once; the task ends soon after."""
+    def end(self) -> "asyncio.Task[None] | None":
+        """End the connection at once; the task ends soon after. None: it is not made yet, and will end when it is."""
+        if self._task is None:
+            return None
         self.abort()
         self._task.cancel()
         return self._task

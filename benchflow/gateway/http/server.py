@@ -56,7 +56,7 @@ class HttpServer:
         if self._answering and grace_s > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._quiet.wait(), grace_s)
-        tasks = [connection.end() for connection in self._connections]
+        tasks = [task for connection in self._connections if (task := connection.end())]
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
         bug, self._bug = self._bug, None
