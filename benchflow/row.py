@@ -85,7 +85,15 @@ class ProfileRow:
 
     def to_json(self) -> bytes:
         """Return the row as one line of JSON, without the newline."""
-        return orjson.dumps(self)
+        return orjson.dumps(self, option=orjson.OPT_SERIALIZE_NUMPY)  # plugins reckon with it
+
+
+def require_writable(value: Any) -> None:
+    """Raise TypeError for what a plugin gave for a row and no row could be written with."""
+    try:
+        orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except orjson.JSONEncodeError as exc:
+        raise TypeError(f"it cannot be written as JSON: {exc}") from exc
 
 
 def without_secrets(row: ProfileRow, redactor: Redactor) -> ProfileRow:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 from command_line import open_shell
 from stored import make_row
@@ -10,10 +11,19 @@ from trials import TryLogs
 from worked import SCENARIO, Did, Took, read, run, session
 
 from benchflow.behaviour.calls import Call
-from benchflow.contracts import Analyzer, Collector, SessionTrace, ToolCallRecord
+from benchflow.contracts import (
+    AnalysisResult,
+    Analyzer,
+    Collector,
+    CustomMetric,
+    ListFinding,
+    SessionTrace,
+    ToolCallRecord,
+)
 from benchflow.plugins import BUILT_IN, load
 from benchflow.report.analysis import analysis_lines
 from benchflow.row import ANALYSES
+from benchflow.runner.observing import observe
 from benchflow.trace import build_trace
 
 
@@ -109,3 +119,40 @@ def test_a_run_has_metrics_and_analyses_in_its_rows_and_shows_them(tmp_path: Pat
     assert whole["summary"] == said["summary"]
     assert "total_turns" in [finding["name"] for finding in whole["findings"]]
     assert f"  efficiency: {said['summary']}\n" in shown
+
+
+class Odd:
+    """A collector and an analyzer at once, whose values are these."""
+
+    id = name = "odd"
+
+    def __init__(self, *values: Any) -> None:
+        self._values = values
+
+    async def collect(self, *_: Any, **__: Any) -> list[CustomMetric]:
+        return [CustomMetric(name=f"odd.{place}", value=value) for place, value in enumerate(self._values)]
+
+    async def analyze(self, *_: Any, **__: Any) -> AnalysisResult:
+        findings = [ListFinding(name="values", items=self._values)]
+        return AnalysisResult(analyzer="odd", findings=findings, summary="Odd.")
+
+
+async def test_what_no_row_could_hold_is_an_error_of_its_plugin(tmp_path: Path) -> None:
+    trace = session(tmp_path)
+    odd = Odd(1, {"a", "b"})
+
+    row = await observe(make_row(), SCENARIO, trace, collectors=[odd], analyzers=[])
+    other = await observe(make_row(), SCENARIO, trace, collectors=[], analyzers=[odd])
+
+    complaint = "TypeError: it cannot be written as JSON: Type is not JSON serializable: set"
+    assert row.extensions == {"plugin_errors": {"odd": complaint}}
+    assert other.extensions == {"plugin_errors": {"odd": complaint}}
+
+
+async def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    odd = Odd(np.float64(0.5), np.int64(3))
+    row = await observe(make_row(), SCENARIO, session(tmp_path), collectors=[odd], analyzers=[])
+
+    metrics = orjson.loads(row.to_json())["extensions"]["metrics"]
+
+    assert [metric["value"] for metric in metrics.values()] == [0.5, 3]

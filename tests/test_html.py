@@ -213,6 +213,23 @@ def test_two_runs_with_the_same_trials_are_told_apart(tmp_path: Path) -> None:
     ]
 
 
+def test_what_agents_send_in_place_of_lists_does_no_harm(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", make_row(trial=PASSED))
+    logs = TryLogs(try_folder(folder, PASSED))
+    logs.opened()
+    asked = {"sessionId": "s-1", "toolCall": {"toolCallId": "c"}, "options": 5}
+    logs.received(20, {"jsonrpc": "2.0", "id": 7, "method": "session/request_permission", "params": asked})
+    logs.sent(21, {"jsonrpc": "2.0", "id": 7, "result": {"outcome": {"outcome": "cancelled"}}})
+    logs.update(22, "plan", entries="first this")
+
+    items = read_details(make_page(tmp_path / "page.html", folder))[PASSED]["timeline"]["items"]
+
+    assert [(item["kind"], item["title"]) for item in items if item["kind"] != "tool"] == [
+        ("permission", "Permission: cancelled"),
+        ("plan", "Plan"),
+    ]
+
+
 def test_an_empty_run_still_makes_a_page(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "runs", unfinished=(STARTED,))
 
@@ -224,14 +241,17 @@ def test_an_empty_run_still_makes_a_page(tmp_path: Path) -> None:
 
 def test_what_plugins_found_stands_in_parts_of_its_own(tmp_path: Path) -> None:
     extensions = {
-        "tokens.output": {"value": 1234, "unit": "tokens", "source": "gateway"},
-        "strategy": {
-            "analyzer": "strategy",
-            "summary": "direct",
-            "findings": [
-                {"kind": "ratio", "name": "productive", "numerator": 3, "denominator": 4},
-                {"kind": "list", "name": "tools", "items": ["shell", "edit"]},
-            ],
+        "measured": {"tokens.output": {"value": 1234, "unit": "tokens", "source": "gateway"}},
+        "analyses": {
+            "strategy": {
+                "analyzer": "strategy",
+                "summary": "direct",
+                "findings": [
+                    {"kind": "ratio", "name": "productive", "numerator": 3, "denominator": 4},
+                    {"kind": "list", "name": "tools", "items": ["shell", "edit"]},
+                    {"kind": "table", "name": "odd", "columns": 2, "rows": [1, None]},
+                ],
+            },
         },
         "network": {"passed": ["example.org"]},
     }

@@ -15,7 +15,15 @@ from scenario_rig import ONE_CHECK, BrokenSandbox, Rig, check, make_rig
 from stored import make_row
 from trials import two_turns
 
-from benchflow.contracts import CostBreakdown, Event, ScorerContext, ScorerResult, TokenBreakdown
+from benchflow.contracts import (
+    CostBreakdown,
+    Event,
+    JudgeRequest,
+    JudgeResponse,
+    ScorerContext,
+    ScorerResult,
+    TokenBreakdown,
+)
 from benchflow.judging.evidence import CALL_SHOWN, DIFF_SHOWN, TRAJECTORY_SHOWN, Evidence, clip, gather
 from benchflow.judging.judgement import rule, self_agreement
 from benchflow.judging.prompt import mark_for, write_prompt
@@ -30,6 +38,7 @@ from benchflow.scorers.foreign import ForeignScorer
 from benchflow.scorers.rubric import RubricScorer
 from benchflow.trace import build_trace
 
+NOTHING = CostBreakdown(total_usd=None)
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
 
@@ -270,6 +279,18 @@ async def test_a_judge_that_breaks_leaves_the_trial_unscored(tmp_path: Path) -> 
     assert account["cost"].total_usd == 0.25
 
 
+@pytest.mark.parametrize("answer", ["pass", None, JudgeResponse(text=None, tokens=None, cost=NOTHING)])  # type: ignore[arg-type]
+async def test_a_judge_that_answers_with_anything_else_leaves_the_trial_unscored(tmp_path: Path, answer: Any) -> None:
+    class Careless(ToldJudge):
+        async def judge(self, request: JudgeRequest) -> JudgeResponse:
+            return answer
+
+    result = await judged(tmp_path, Careless())
+
+    assert result.error is not None
+    assert result.error.startswith("the judge told failed: it returned ")
+
+
 async def test_no_secret_is_shown_to_the_judge(tmp_path: Path) -> None:
     judge = ToldJudge(said())
     await judged(tmp_path, judge, output="the key is s3cr3t-of-the-provider", secrets=("s3cr3t-of-the-provider",))
@@ -428,3 +449,43 @@ async def test_somebody_elses_broken_scorer_leaves_the_trial_unscored(tmp_path: 
     result = await ForeignScorer(Broken()).evaluate(rig.scenario, context)
 
     assert (result.success, result.error) == (None, "the scorer broken failed: KeyError: 'x'")
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ({"success": True, "score": 7.0}, "its score is 7.0, and not a number in [0, 1]"),
+        ({"success": True, "score": float("nan")}, "its score is nan, and not a number in [0, 1]"),
+        ({"success": True}, "its score is None, and not a number in [0, 1]"),
+        ({"success": None, "score": 1.0}, "its success is None, and not True or False"),
+        ({"success": True, "score": 1.0, "extensions": {"mine": {1, 2}}}, "it cannot be written as JSON: "),
+        ({"success": True, "score": 1.0, "details": ("right",)}, "its details hold str, and not ScorerCheckResult"),
+    ],
+)
+async def test_a_verdict_that_no_row_could_hold_leaves_the_trial_unscored(
+    tmp_path: Path, told: dict[str, Any], complaint: str
+) -> None:
+    class Odd:
+        id = "odd"
+
+        async def evaluate(self, scenario: object, context: object) -> ScorerResult:
+            return ScorerResult(**{"passed": 1, "total": 1, "details": (), **told})
+
+    rig = await make_rig(tmp_path, BrokenSandbox(), ONE_CHECK)
+    result = await ForeignScorer(Odd()).evaluate(rig.scenario, ScorerContext(agent_output="", workspace=rig.workspace))
+
+    assert result.success is None
+    assert complaint in (result.error or "")
+
+
+async def test_an_unscored_verdict_of_somebody_elses_keeps_its_own_reason(tmp_path: Path) -> None:
+    class Cautious:
+        id = "cautious"
+
+        async def evaluate(self, scenario: object, context: object) -> ScorerResult:
+            return ScorerResult(success=None, passed=0, total=0, details=(), error="nobody knows")
+
+    rig = await make_rig(tmp_path, BrokenSandbox(), ONE_CHECK)
+    context = ScorerContext(agent_output="", workspace=rig.workspace)
+
+    assert (await ForeignScorer(Cautious()).evaluate(rig.scenario, context)).error == "nobody knows"

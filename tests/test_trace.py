@@ -6,7 +6,7 @@ import pytest
 from trials import TOKENS, Asked, TryLogs, two_turns
 
 from benchflow.contracts import SessionTrace, ToolCallRecord, ToolStatus, TraceSummary, Turn
-from benchflow.trace import build_trace, write_events
+from benchflow.trace import build_trace, export_trace, write_events
 
 
 def trace_of(folder: Path, write: Callable[[TryLogs], object]) -> SessionTrace:
@@ -189,6 +189,20 @@ def test_what_agents_send_in_place_of_texts_does_no_harm(tmp_path: Path) -> None
         ("5", "other", "pending"),
         ("", "other", "failed"),
     ]
+
+
+def test_what_an_agent_nests_without_end_is_cut_and_the_session_is_read(tmp_path: Path) -> None:
+    def write(logs: TryLogs) -> None:
+        logs.update(30, "tool_call", toolCallId="c", title="x", rawInput="DEEP", rawOutput={"kept": [[1]]})
+
+    trace_of(tmp_path, write)
+    log = tmp_path / "acp.ndjson"
+    log.write_bytes(log.read_bytes().replace(b'"DEEP"', b"[" * 400 + b"]" * 400))
+    trace = export_trace(tmp_path)
+
+    (call,) = [event.data for event in trace.events if event.type == "tool_call"]
+    assert b"nested too deeply" in orjson.dumps(call["raw_input"])
+    assert call["raw_output"] == {"kept": [[1]]}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,8 @@ def _density(steps: Steps) -> Iterator[Finding]:
 def _plan(trace: SessionTrace) -> Iterator[Finding]:
     """How often the agent changed its plan over ACP, and how much of the last one it had completed."""
     plans = [event.data.get("entries") for event in trace.events if event.type == "plan"]
-    entries = [entry for entry in (plans[-1] if plans else None) or () if isinstance(entry, dict)]
+    last = plans[-1] if plans and isinstance(plans[-1], list) else []
+    entries = [entry for entry in last if isinstance(entry, dict)]
     completed = sum(entry.get("status") == "completed" for entry in entries)
     yield NumberFinding(name="plan_updates", value=len(plans), unit="updates", source="acp")
     yield RatioFinding(name="plan_completed", numerator=completed, denominator=len(entries), source="acp")

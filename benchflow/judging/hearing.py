@@ -81,13 +81,26 @@ async def _ask(judge: JudgeProvider, request: JudgeRequest, meter: Meter) -> str
     """Raises TrialError(`scorer`) where the judge does not answer."""
     meter.calls += 1
     try:
-        response = await judge.judge(request)
+        response = _checked(await judge.judge(request))
     except NoAnswer as exc:
         meter.failed += 1
         meter.responses += [exc.spent] if exc.spent else []
+        raise
+    except TrialError:
+        meter.failed += 1
         raise
     except Exception as exc:  # a judge may be anybody's code, and its bug must not cost the run
         meter.failed += 1
         raise TrialError("scorer", f"{type(exc).__name__}: {exc}") from exc
     meter.responses.append(response)
     return response.text
+
+
+def _checked(response: object) -> JudgeResponse:
+    """Refuse what is no response: it comes from somebody's own code. Raises TrialError."""
+    if not isinstance(response, JudgeResponse):
+        raise TrialError("scorer", f"it returned {type(response).__name__}, and not JudgeResponse")
+    for name, kinds in (("text", str), ("tokens", TokenBreakdown | None), ("cost", CostBreakdown)):
+        if not isinstance(value := getattr(response, name), kinds):
+            raise TrialError("scorer", f"it returned a response whose {name} is {type(value).__name__}")
+    return response

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchflow.contracts import AnalysisResult, Analyzer, Collector, SessionTrace
 from benchflow.plugins import BUILT_IN
-from benchflow.row import ANALYSES, MEASURED, METRICS, PLUGIN_ERRORS, ProfileRow
+from benchflow.row import ANALYSES, MEASURED, METRICS, PLUGIN_ERRORS, ProfileRow, require_writable
 from benchflow.scenario import Scenario
 
 
@@ -24,10 +24,12 @@ async def observe(
     errors: dict[str, str] = {}
     for collector in collectors:
         try:
-            found = await collector.collect(row, scenario, row.mode, trace=trace)
-            measured[MEASURED if collector.id in BUILT_IN["collector"] else METRICS] |= {
-                metric.name: {"value": metric.value, "unit": metric.unit, "source": metric.source} for metric in found
+            found = {
+                metric.name: {"value": metric.value, "unit": metric.unit, "source": metric.source}
+                for metric in await collector.collect(row, scenario, row.mode, trace=trace)
             }
+            require_writable(found)
+            measured[MEASURED if collector.id in BUILT_IN["collector"] else METRICS] |= found
         except Exception as exc:  # noqa: BLE001 - a plugin's bug must not cost a finished trial
             errors[collector.id] = f"{type(exc).__name__}: {exc}"
     for analyzer in analyzers if trace else ():
@@ -36,6 +38,7 @@ async def observe(
             analysis = await analyzer.analyze(trace, scenario, row.mode)
             if not isinstance(analysis, AnalysisResult):
                 raise TypeError(f"it returned {type(analysis).__name__}, and not AnalysisResult")
+            require_writable(analysis)
             analyses[analyzer.name] = analysis
         except Exception as exc:  # noqa: BLE001 - as above
             errors[analyzer.name] = f"{type(exc).__name__}: {exc}"

@@ -19,6 +19,7 @@ from benchflow.gateway.message import Exchange, ToolResult
 from benchflow.gateway.records.exchanges import RecordedExchange, read_exchanges
 from benchflow.session.projection import Projection
 from benchflow.store import ACP_LOG, EXCHANGE_LOG, SESSION_LOG
+from benchflow.trajectories.nesting import cut_deep, may_be_deep
 
 _TOOL_UPDATE = re.compile(rb'"sessionUpdate"\s*:\s*"tool_call')
 _TOOL_EVENT = re.compile(rb'"type":"tool_call')
@@ -115,9 +116,10 @@ def read_entries(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         for line in lines:
             try:
-                yield orjson.loads(line)
+                entry = orjson.loads(line)
             except ValueError:
                 continue
+            yield cut_deep(entry) if may_be_deep(line) else entry
 
 
 def frame_moments(path: Path) -> Iterator[Moment]:

@@ -125,7 +125,7 @@ def _prompt_end(event: Event) -> Item:
 
 def _permission(event: Event) -> Item:
     data = event.data
-    options = [option for option in data.get("options") or () if isinstance(option, dict)]
+    options = _tables(data.get("options"))
     chosen = next((option for option in options if option.get("optionId") == data.get("option_id")), {})
     answer = str(chosen.get("name") or data.get("option_id") or data.get("outcome") or "no answer")
     denied = not str(chosen.get("kind") or "allow").startswith("allow")
@@ -141,8 +141,13 @@ def _permission(event: Event) -> Item:
     )
 
 
+def _tables(value: object) -> list[dict[str, Any]]:
+    """Return the tables of what should be a list of them: it comes from an agent."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
 def _plan(event: Event) -> Item:
-    entries = [entry for entry in event.data.get("entries") or () if isinstance(entry, dict)]
+    entries = _tables(event.data.get("entries"))
     marks = {"completed": "[x]", "in_progress": "[~]"}
     lines = [f"{marks.get(str(entry.get('status')), '[ ]')} {entry.get('content')}" for entry in entries]
     done = sum(entry.get("status") == "completed" for entry in entries)

@@ -62,7 +62,7 @@ def _is(value: Any, *keys: str) -> bool:
 
 
 def _analysis(name: str, analysis: Mapping[str, Any]) -> Part:
-    findings = [finding for finding in analysis.get("findings") or () if isinstance(finding, dict)]
+    findings = [finding for finding in _list(analysis.get("findings")) if isinstance(finding, dict)]
     plain = [(str(finding.get("name")), _plain(finding)) for finding in findings]
     return Part(
         label=f"Analysis: {one_line(name, 60)}",
@@ -90,9 +90,14 @@ def _long(finding: Mapping[str, Any]) -> str:
     """Write a finding that has lines; nothing for others."""
     match finding.get("kind"):
         case "list":
-            return "\n".join(as_text(item) for item in finding.get("items") or ())
+            return "\n".join(as_text(item) for item in _list(finding.get("items")))
         case "table":
-            rows = [finding.get("columns") or (), *(finding.get("rows") or ())]
+            rows = [_list(finding.get("columns")), *map(_list, _list(finding.get("rows")))]
             return "\n".join("\t".join("" if value is None else str(value) for value in row) for row in rows)
         case _:
             return ""
+
+
+def _list(value: Any) -> Sequence[Any]:
+    """Return a list as it is, and anything else as one of one value: a plugin may have said anything."""
+    return value if isinstance(value, list) else () if value is None else (value,)
