@@ -6,16 +6,19 @@ from typing import Any
 import typer
 from typer.core import TyperOption
 
+from benchflow.runner.options import OF_ONE_CALL
+
 
 def given_options(context: typer.Context) -> dict[str, Any]:
     """Return the values of the options that were given, by their names as files have them.
 
-    What is given by position has no name, and is not among them.
+    What is given by position, or says only what this call does, is not among them.
     """
     return {
-        option_name(param): _plain(context.params[param.name])
+        name: _plain(context.params[param.name])
         for param in context.command.params
         if isinstance(param, TyperOption) and param.name and _is_given(context, param.name)
+        if (name := option_name(param)) not in OF_ONE_CALL
     }
 
 

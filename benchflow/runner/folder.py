@@ -110,10 +110,10 @@ class RunFolder:
 
 
 def put_aside(folder: Path) -> None:
-    """Name the folder of a try that did not end `<name>.interrupted-<n>`. A workspace in it may not be redacted yet."""
+    """Name the folder of a try `<name>.former-<n>`. A workspace in it, which may not be redacted yet, is removed."""
     remove_tree(folder / "workspace")
-    others = len(list(folder.parent.glob(f"{folder.name}.interrupted-*")))
-    folder.rename(folder.with_name(f"{folder.name}.interrupted-{others + 1}"))
+    others = len(list(folder.parent.glob(f"{folder.name}.former-*")))
+    folder.rename(folder.with_name(f"{folder.name}.former-{others + 1}"))
 
 
 def make_folder(out: Path, label: str) -> Path:

@@ -22,6 +22,9 @@ was not given is not there."""
 WHO = ("agents", "command", "provider")
 """The three that stand in each other's place."""
 
+OF_ONE_CALL = frozenset({"config", "dry_run", "resume", "retry_unscored", "json"})
+"""What says what one call does, and not what a run is: no file has it."""
+
 _REQUEST = {
     "agents": "agents",
     "scenarios": "scenarios",

@@ -77,10 +77,10 @@ def plan_run(
     """Look up all that a run needs, and say what it would do. Raises InputError for what would keep it from that."""
     job = look_up(request, environ)
     open_base(job)
-    isolation: Isolation = "bubblewrap" if request.sandbox == "auto" else request.sandbox
+    taken: Isolation = resumed.isolation if resumed else "bubblewrap"
+    isolation: Isolation = taken if request.sandbox == "auto" else request.sandbox
     done: Mapping[str, ProfileRow] = {}
     if resumed:
-        isolation = resumed.isolation
         resumed.require_same(describe_run(job, job.plan(isolation), isolation=isolation))
         done = resumed.former_part().rows
     plan = job.plan(isolation)

@@ -50,13 +50,13 @@ class Resumed:
         now = StoredRun(self.run.folder)
         rows = {row.trial: row for row in now.rows}
         again = {key for key, row in rows.items() if self.retry_unscored and row.score is None}
-        tries = {entry.trial: entry.attempt for entry in now.journal if entry.state == "ended"}
-        former = {
-            key: FormerTries(ended=tries[key], forgiven=rows[key].tries if key in again else 0)
-            for key in tries
-            if key not in rows or key in again
-        }
-        return FormerPart(rows={key: row for key, row in rows.items() if key not in again}, tries=former)
+        kept = {key: row for key, row in rows.items() if key not in again}
+        ended = {entry.trial: entry.attempt for entry in now.journal if entry.state == "ended"}
+        tries = {key: FormerTries(ended=number) for key, number in ended.items() if key not in rows}
+        for key in again:
+            forgiven = rows[key].tries
+            tries[key] = FormerTries(ended=max(forgiven, ended.get(key, 0)), forgiven=forgiven)
+        return FormerPart(rows=kept, tries=tries)
 
     def describe(self, options: Options) -> dict[str, Any]:
         """Return run.json with a note that the run was resumed, and with which options."""
