@@ -94,7 +94,7 @@ PASSAGES = st.lists(
 ).map(lambda passages: [replace(passage, seq=seq) for seq, passage in enumerate(passages)])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(PASSAGES, PASSAGES)
 def test_certificates_are_equal_just_where_the_passages_are(one: list[Passage], two: list[Passage]) -> None:
     assert (Certificate.of(one) == Certificate.of(two)) == (one == two)

@@ -78,9 +78,10 @@ def test_bundled_agent_is_the_same_inside(tmp_path: Path) -> None:
 def test_sampling_parameter_that_differs_inside_is_shown_with_both_values(tmp_path: Path) -> None:
     shell = plant(tmp_path, "sampling")
 
-    ended = shell.run("parity", "./planted", "./tiny", "--sandbox", "process", "--json", "--html", "page.html")
+    words = ["parity", str(tmp_path / "planted"), str(tmp_path / "tiny"), "--sandbox", "process", "--json", "--html"]
+    ended = CliRunner().invoke(app, [*words, str(tmp_path / "page.html")], env=shell.environ)
 
-    assert ended.returncode == 1, ended.stderr
+    assert ended.exit_code == 1, ended.output
     found = json.loads(ended.stdout)["scenarios"][0]
     assert (found["wire"]["verdict"], found["outcome"]["verdict"]) == ("divergence", "parity")
     assert found["wire"]["requests"][0]["differences"] == [{"path": "body.temperature", "alone": 0.2, "inside": 0.5}]

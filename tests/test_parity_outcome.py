@@ -101,6 +101,18 @@ def test_file_that_is_named_after_the_time_is_the_same_and_one_more_is_not(names
     assert (files.found == "equal") == parity, files
 
 
+def test_files_whose_names_are_drawn_by_lot_are_noise_just_where_the_agent_alone_draws_them() -> None:
+    first, second, inside = (
+        run(files={"a": text("x"), f".tasks/{name}.json": text("y")})
+        for name in ("0589f916c26d", "2037df14ec42", "37a28e4ca878")
+    )
+    other = run(files={"a": text("x"), ".cache/37a28e4ca878.json": text("y")})
+
+    assert compare_outcomes([first, second], [inside]).aspects[2].found == "noise"
+    assert compare_outcomes([first, first], [inside]).aspects[2].found == "divergence"
+    assert compare_outcomes([first, second], [other]).aspects[2].found == "divergence"
+
+
 def test_many_equal_scores_are_equivalent() -> None:
     alone, inside = [run(score=score) for score in (0.9, 1.0, 0.95, 1.0)], [run(score=score) for score in (1.0, 0.95)]
 

@@ -61,7 +61,10 @@ def test_record_is_read_as_it_was_written(tmp_path: Path, manifest: Manifest) ->
     write_record(tmp_path / "new" / "parity.json", record)
 
     assert read_record(tmp_path / "new" / "parity.json") == record
-    assert (record.word, record.scenarios[0].reasons) == ("divergence", ("main 1: body.messages[0]",))
+    assert (record.word, record.scenarios[0].reasons) == (
+        "divergence",
+        ('main 1: body.messages[0]: alone: "same", inside: "other"',),
+    )
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["parity.json"]
 
 
@@ -161,7 +164,7 @@ def test_table_has_reasons_for_what_is_not_at_parity(tmp_path: Path, manifest: M
     table = write_parity_table([manifest])
 
     assert "| a | 1.0 | - | no | 1 on 1 | 0 |" in table
-    assert "* `a` on `s`: divergence: main 1: body.messages[0]" in table
+    assert "* `a` on `s`: divergence: main 1: body.messages[0]: " in table
 
 
 def test_page_is_updated_by_the_command_whatever_was_shown_on_this_machine(tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ def keep(subject: Subject, parity: Parity, alone: Mapping[str, Sequence[Capture 
     if subject.standard:
         place = record_place(subject)
         now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        hide = local_of(subject.home, subject.environ).hidden
+        record = record_of(parity, subject.agent, measured=now, benchflow_version=__version__, hide=hide)
         try:
-            write_record(place, record_of(parity, subject.agent, measured=now, benchflow_version=__version__))
+            write_record(place, record)
         except OSError as exc:
             raise InputError(f"{place}: cannot be written ({exc.strerror})") from exc
         kept.append(place)

@@ -9,6 +9,7 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -39,10 +40,13 @@ class Local:
         if (workspace := capture.setting.workspace).startswith(f"{self.root}/"):
             folder = posixpath.dirname(workspace)
             value = _changed(value, _moved(folder, f"/{capture.where}/{posixpath.basename(folder)}", workspace))
-        pattern = self._pattern()
-        value = _changed(value, lambda text: pattern.sub(_marked, text))
-        return capture_of(value, f"the capture of {capture.agent}")
+        return capture_of(_changed(value, self.hidden), f"the capture of {capture.agent}")
 
+    def hidden(self, text: str) -> str:
+        """Return the text with a mark for each thing in it that is the machine's."""
+        return self._pattern.sub(_marked, text)
+
+    @cached_property
     def _pattern(self) -> re.Pattern[str]:
         parts = [f"(?P<{kind}>{BEFORE}{re.escape(path)}{AFTER})" for kind, path in self.folders.items() if path != "/"]
         parts += [

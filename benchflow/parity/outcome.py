@@ -1,6 +1,7 @@
 """Outcome parity: what came of the agent alone and of the agent inside, over one run of each or over many. Pure."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from benchflow.parity.capture import Capture, FileState
 Aspect = Literal["score", "tools", "files", "stop_reason"]
 Found = Literal["equal", "noise", "divergence", "undecided"]
 """noise: the agent alone differs from itself there too. undecided: too few runs to tell."""
+_DRAWN = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9a-zA-Z])")
+"""A part of a file's name that may be drawn by lot."""
 MARGIN = 0.1
 """How large a difference of mean scores still counts as none, unless the user says otherwise."""
 
@@ -135,17 +138,24 @@ def _vary(values: Sequence[Any]) -> bool:
 def _files(alone: Sequence[Capture], inside: Sequence[Capture]) -> AspectFound:
     base, *others = [_bare_files(each) for each in alone]
     own = {path for other in others for path in _differing(base, other)}
+    drawn = {_shape(path) for other in others for path in base.keys() ^ other.keys()} - {None}
     diverging: dict[str, Difference] = {}
     noisy: dict[str, Difference] = {}
     for files in map(_bare_files, inside):
         for path, difference in _differing(base, files).items():
-            (noisy if path in own else diverging).setdefault(path, difference)
+            (noisy if path in own or _shape(path) in drawn else diverging).setdefault(path, difference)
     said = f"{len(base)} files in the workspace"
     if diverging:
         return AspectFound(aspect="files", found="divergence", said=said, differences=tuple(diverging.values()))
     if noisy:
         return AspectFound(aspect="files", found="noise", said=said, differences=tuple(noisy.values()))
     return AspectFound(aspect="files", found="equal", said=said)
+
+
+def _shape(path: str) -> str | None:
+    """Return a name without what is drawn by lot in it; None: nothing in it looks so."""
+    shape = _DRAWN.sub("*", path)
+    return shape if shape != path else None
 
 
 def _bare_files(capture: Capture) -> dict[str, Any]:

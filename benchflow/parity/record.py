@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from benchflow.errors import InputError
+from benchflow.gateway.differing import Difference
 from benchflow.manifest import Manifest
 from benchflow.model import StrictModel, parse
 from benchflow.parity.capture import SCHEMA as CAPTURED
@@ -20,6 +21,8 @@ SCHEMA = 1
 FILE = "parity.json"
 REASONS = 3
 """So many of the fields that diverge are kept."""
+LONGEST = 240
+"""Characters of a reason."""
 
 
 class ScenarioRecord(StrictModel):
@@ -88,19 +91,23 @@ class ParityRecord(StrictModel):
         return self.model_copy(update={"scenarios": tuple(every)})
 
 
-def record_of(parity: Parity, manifest: Manifest, *, measured: str, benchflow_version: str) -> ParityRecord:
-    """Return what a comparison has shown."""
+def record_of(
+    parity: Parity, manifest: Manifest, *, measured: str, benchflow_version: str, hide: Callable[[str], str] = str
+) -> ParityRecord:
+    """Return what a comparison has shown. `hide` takes out of a reason what is the machine's own."""
     return ParityRecord(
         agent=parity.agent,
         manifest_digest=parity.agent_digest,
         declared_version=manifest.version,
         agent_version=parity.agent_version,
         benchflow_version=benchflow_version,
-        scenarios=tuple(_scenario(each, parity.isolation, measured) for each in parity.scenarios),
+        scenarios=tuple(_scenario(each, parity.isolation, measured, hide) for each in parity.scenarios),
     )
 
 
-def _scenario(found: ScenarioParity, isolation: str | None, measured: str) -> ScenarioRecord:
+def _scenario(
+    found: ScenarioParity, isolation: str | None, measured: str, hide: Callable[[str], str]
+) -> ScenarioRecord:
     check = found.wire.check if found.wire else None
     requests = check.requests if check else ()
     return ScenarioRecord(
@@ -117,23 +124,33 @@ def _scenario(found: ScenarioParity, isolation: str | None, measured: str) -> Sc
         noise=sum(bool(each.noise) for each in requests),
         forwarded=sum(bool(each.forwarded) for each in requests),
         rules=dict(check.fired) if check else {},
-        reasons=tuple(dict.fromkeys(_reasons(found)))[:REASONS],
+        reasons=tuple(hide(reason)[:LONGEST] for reason in _reasons(found))[:REASONS],
     )
 
 
 def _reasons(found: ScenarioParity) -> Iterable[str]:
     if found.wire and found.wire.reason:
         yield found.wire.reason
+    told: set[str] = set()
     for request in found.wire.check.requests if found.wire and found.wire.check else ():
-        if request.found in DIVERGES:
-            yield from (f"{request.name}: {difference.path}" for difference in request.differences)
+        for difference in request.differences if request.found in DIVERGES else ():
+            if difference.path not in told:  # a conversation says it again with each request
+                told.add(difference.path)
+                yield f"{request.name}: {_briefly(difference)}"
     if found.outcome.reason:
         yield found.outcome.reason
     for aspect in found.outcome.check.aspects if found.outcome.check else ():
         if aspect.found == "undecided":
             yield f"{aspect.aspect}: {aspect.said}"
         elif aspect.found == "divergence":
-            yield from (difference.path for difference in aspect.differences)
+            yield from map(_briefly, aspect.differences)
+
+
+def _briefly(difference: Difference) -> str:
+    """Say in a line in what two values differ."""
+    said = " ".join(" ".join(line.split()) for line in difference.lines())
+    head = f"{difference.path}: "
+    return head + said.removeprefix(head).replace("recorded: ", "alone: ", 1).replace(" asked: ", ", inside: ", 1)
 
 
 def read_record(path: Path) -> ParityRecord:
