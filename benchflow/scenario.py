@@ -83,7 +83,7 @@ def files_below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if name != BYTECODE)
         for name in sorted([*names, *(name for name in folders if (Path(place) / name).is_symlink())]):
             file = Path(place) / name
-            if file.is_symlink() and not file.resolve().is_relative_to(root):
+            if file.is_symlink() and not Path(os.path.realpath(file)).is_relative_to(root):
                 raise InputError(f"{file}: links to {os.readlink(file)}, out of {folder}; put the file itself there")
             if not file.is_symlink() and not file.is_file():
                 raise InputError(f"{file}: is no regular file; remove it")

@@ -1,3 +1,4 @@
+import os
 import tempfile
 import tomllib
 from pathlib import Path
@@ -139,8 +140,27 @@ def test_the_first_commit_and_one_that_is_not_there_are_refused(tmp_path: Path) 
 
     with pytest.raises(InputError, match="it is the first commit"):
         read(tmp_path / "repository")
+    with pytest.raises(InputError, match="is no folder; name a repository's folder, or its URL"):
+        read_commit("", "HEAD", Git(tmp_path))
     with pytest.raises(InputError, match="0000000 names no commit in it"):
         read(tmp_path / "repository", "0000000")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a:secret@x/y", "https://token@x/y", "--upload-pack=touch x://y", "http://x/y"]
+)
+def test_a_url_that_could_run_something_or_holds_a_secret_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"leave the password out|is not of https, ssh, file"):
+        read_commit(url, "a" * 40, Git.create(tmp_path / "git"))
+
+
+def test_a_changed_file_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    begin(tmp_path / "repository")
+    (tmp_path / "repository" / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    commit(tmp_path / "repository", {"src/slug/__init__.py": FIXED, "tests/test_slug.py": MORE_TESTS})
+
+    with pytest.raises(InputError, match="whose name is no UTF-8"):
+        draft_of(tmp_path / "repository", tmp_path)
 
 
 def test_a_scenario_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:

@@ -100,10 +100,28 @@ def test_what_names_no_fixed_content_is_refused(at: str, message: str, repositor
     assert message.format(**known) in str(error.value)
 
 
-@pytest.mark.parametrize("url", ["ext::sh -c id@1", "http://x/y@v1", "git://x/y@v1", "https://a:b@x/y@v1"])
+@pytest.mark.parametrize(
+    "url", ["ext::sh -c id@1", "http://x/y@v1", "git://x/y@v1", "https://a:b@x/y@v1", "https://token@x/y@v1"]
+)
 def test_urls_that_could_run_something_or_hold_a_password_are_refused(url: str) -> None:
     with pytest.raises(InputError, match=r"leave the password out|is not of https, ssh, file|names no commit"):
         read_url(url)
+
+
+def test_a_url_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="is no URL"):
+        read_url("https://[::1/y@v1")
+
+
+def test_a_link_that_leads_out_through_another_link_is_refused(repository: Path, tmp_path: Path) -> None:
+    deep = repository / "tiny" / "workspace" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "top").symlink_to("../..")
+    (repository / "tiny" / "workspace" / "out").symlink_to("a/b/top/../../../kept.txt")
+    id = commit(repository, {})
+
+    with pytest.raises(InputError, match="tiny/workspace/out: links to a/b/top/"):
+        fetch(f"file://{repository}@{id}#tiny", tmp_path)
 
 
 def test_nothing_of_a_repository_runs_or_changes_its_files_when_it_is_fetched(repository: Path, tmp_path: Path) -> None:

@@ -118,7 +118,23 @@ def test_what_the_image_holds_is_the_workspace_and_the_prompt_names_it_from_ther
             {"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app\nCOPY gone.txt .\n"},
             "environment/gone.txt: is not there",
         ),
+        (
+            {"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app\nCOPY ../../secret.txt .\n"},
+            "Dockerfile:3: COPY ../../secret.txt ., which leads out of its folder",
+        ),
+        ({"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app\nADD data.tar.gz .\n"}, "which unpacks an archive"),
+        ({"environment/Dockerfile": 'FROM ubuntu\nWORKDIR /app\nCOPY "data.csv .\n'}, "No closing quotation"),
+        ({"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app\nENV\n"}, "Dockerfile:3: ENV of nothing"),
+        ({"environment/Dockerfile": "WORKDIR /app\n"}, "names none with FROM"),
+        ({"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app; id\n"}, "Dockerfile:2: WORKDIR /app; id"),
+        ({"environment/Dockerfile": "FROM ubuntu\nWORKDIR /app\nRUN make \\\n"}, "Dockerfile:3: RUN make"),
+        ({"environment/.dockerignore": "notes\n"}, "environment/.dockerignore: leaves files out"),
         ({"environment/Dockerfile": None}, "environment/Dockerfile: is missing"),
+        ({"task.toml": "[environment\n"}, "task.toml: is not valid TOML"),
+        ({"task.toml": '[agent]\ntimeout_sec = "long"\n'}, "agent.timeout_sec: 'long' is no number of seconds"),
+        ({"task.toml": "[verifier]\ntimeout_sec = -1\n"}, "verifier.timeout_sec: -1 is no number of seconds"),
+        ({"task.toml": "[metadata]\ntags = 5\n"}, "metadata.tags: is no list"),
+        ({"task.toml": '[environment]\nallowed_hosts = "x"\n'}, "environment.allowed_hosts: is no list"),
         ({"environment/docker-compose.yaml": "services: {}\n"}, "it needs several containers"),
         (
             {"task.toml": '[environment]\ndocker_image = "a/b:1"\n'},
@@ -177,11 +193,31 @@ def test_the_command_lists_what_it_could_not_import_and_ends_with_1_if_that_is_a
     assert "0 of 1 tasks imported" in ended.stdout
 
 
-def test_a_folder_without_a_task_and_a_broken_task_file_are_errors_that_name_the_place(tmp_path: Path) -> None:
-    make_task(tmp_path / "task", {"task.toml": "[environment\n"})
+def test_a_link_out_of_a_task_brings_nothing_of_this_machine_in(tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("secret")
+    task = make_task(tmp_path / "task", {"environment/notes/a.txt": None})
+    (task / "environment" / "notes").symlink_to(tmp_path / "private")
 
-    with pytest.raises(InputError, match=r"task\.toml"):
-        read_task(tmp_path / "task")
+    imported = convert(read_task(task), tmp_path / "made")
+
+    assert imported.reasons == (f"environment/notes: links to {tmp_path}/private, out of the task's folder",)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_copied_path_may_be_absolute_and_is_one_in_the_context_all_the_same(tmp_path: Path) -> None:
+    dockerfile = "FROM ubuntu\nWORKDIR /app\nCOPY /data.csv /notes /app/\n"
+
+    imported = convert(
+        read_task(make_task(tmp_path / "task", {"environment/Dockerfile": dockerfile})), tmp_path / "made"
+    )
+
+    assert imported.scenario is not None, imported.reasons
+    names = [path.name for path in (imported.scenario / "workspace").iterdir()]
+    assert sorted(names) == ["a.txt", "data.csv"]
+
+
+def test_a_folder_without_a_task_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"holds no task; one is a folder with task\.toml"):
         find_tasks(tmp_path / "nowhere")
 
@@ -190,5 +226,5 @@ def test_a_scenario_that_is_there_already_is_not_written_over(tmp_path: Path) ->
     task = read_task(make_task(tmp_path / "task"))
     assert convert(task, tmp_path / "made").scenario is not None
 
-    with pytest.raises(InputError, match="is there already"):
-        convert(task, tmp_path / "made")
+    (reason,) = convert(task, tmp_path / "made").reasons
+    assert reason == f"{tmp_path}/made/task: is there already; remove it, or name another folder with --dir"

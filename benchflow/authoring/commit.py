@@ -7,7 +7,7 @@ from benchflow.errors import InputError
 from benchflow.scenario_sources.fetch import resolve_tag
 from benchflow.scenario_sources.files import Entry, list_files
 from benchflow.scenario_sources.git import Git
-from benchflow.scenario_sources.url import GitUrl, check_revision
+from benchflow.scenario_sources.url import GitUrl, check_repository, check_revision
 
 _TRAILERS = ("signed-off-by:", "co-authored-by:", "reviewed-by:", "acked-by:", "tested-by:", "cc:", "change-id:")
 
@@ -66,11 +66,12 @@ def read_commit(repository: str, revision: str, git: Git) -> Commit:
 
 def _locate(repository: str, revision: str) -> tuple[str, str]:
     if "://" in repository:
+        check_repository(repository)
         check_revision(repository, revision)
         url = GitUrl(repository=repository, at=revision, path="")
         return repository, revision if url.is_commit else resolve_tag(url)
     folder = Path(repository).expanduser().resolve()
-    if not folder.is_dir():
+    if not repository or not folder.is_dir():
         raise InputError(f"{repository}: is no folder; name a repository's folder, or its URL")
     if revision.startswith("-"):
         raise InputError(f"{revision}: is no commit")

@@ -3,6 +3,7 @@ solution. Writes files; what they measure is for `commit_proof` to see.
 """
 
 import base64
+import os
 import re
 import shlex
 import shutil
@@ -64,7 +65,7 @@ def make_draft(commit: Commit, git: Git, folder: Path, packages: Sequence[str] =
         write_files(git, commit.before.values(), made / "workspace")
         write_files(git, [commit.after[path] for path in sorted({*tests, *support})], made / "checks")
         steps = _solution_steps(commit, git)
-    except (InputError, OSError) as exc:
+    except (InputError, OSError, UnicodeError) as exc:
         shutil.rmtree(made, ignore_errors=True)
         raise InputError(f"{commit.repository}: commit {commit.id}: {exc}") from exc
     sources = read_blobs(git, [commit.after[path].blob for path in [*tests, *neighbours]])
@@ -91,6 +92,9 @@ def write_scenario(draft: Draft, checks: Sequence[FileCheck]) -> Path:
 def _require_both(commit: Commit, tests: Sequence[str]) -> None:
     named = f"{commit.repository}: commit {commit.id[:12]} ({commit.subject})"
     changed = commit.changed
+    for path in changed:
+        if os.fsencode(path) != path.encode("utf-8", "replace"):
+            raise InputError(f"{named}: changes {path!r}, whose name is no UTF-8; {SCENARIO_FILE} cannot name it")
     if not any(map(is_test, changed)):
         raise InputError(
             f"{named}: changes no tests, so that nothing would say whether an agent did it; "

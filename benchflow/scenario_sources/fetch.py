@@ -84,7 +84,7 @@ def _fetch(url: GitUrl, commit: str, place: Path) -> str:
             if not entries:
                 raise InputError(f"there is no {url.path or 'file'} in it; look at the path behind #")
             write_files(git, entries, draft / "files", strip=_before(url.path, entries))
-        except InputError as exc:
+        except (InputError, OSError) as exc:
             raise InputError(f"{url.repository}@{commit}: {exc}") from exc
         digest = digest_of(draft / "files")
         fetched = Fetched(repository=url.repository, commit=commit, path=url.path, digest=digest)

@@ -51,7 +51,11 @@ def list_files(git: Git, commit: str, below: str = "") -> list[Entry]:
 
 
 def write_files(git: Git, entries: Iterable[Entry], folder: Path, strip: str = "") -> None:
-    """Write files below a folder, without the path `strip` before their own. A link that leads out is refused."""
+    """Write files below a folder, without the path `strip` before their own.
+
+    Raises InputError for a link that leads out, and OSError for a tree that no file system could hold; what was written
+    by then stays.
+    """
     listed = list(entries)
     links = []
     for entry, content in zip(listed, read_blobs(git, [entry.blob for entry in listed]), strict=True):
@@ -62,10 +66,12 @@ def write_files(git: Git, entries: Iterable[Entry], folder: Path, strip: str = "
             continue
         target.write_bytes(content)
         target.chmod(0o755 if entry.mode == _PROGRAM else 0o644)
-    for entry, target, text in links:  # last, so that nothing is written through one
-        if not Path(os.path.normpath(target.parent / text)).is_relative_to(folder) or os.path.isabs(text):
-            raise InputError(f"{entry.path}: links to {text}, out of its folder; put the file itself there")
+    for _, target, text in links:  # last, so that nothing is written through one
         target.symlink_to(text)
+    root = os.path.realpath(folder)
+    for entry, target, text in links:  # only now one sees where a link leads that goes through another
+        if os.path.isabs(text) or not Path(os.path.realpath(target)).is_relative_to(root):
+            raise InputError(f"{entry.path}: links to {text}, out of its folder; put the file itself there")
 
 
 def read_blobs(git: Git, blobs: list[str]) -> list[bytes]:

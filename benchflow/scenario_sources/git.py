@@ -39,7 +39,7 @@ class Git:
 
     def fetch(self, url: str, commit: str, depth: int) -> None:
         """Fetch a commit with `depth - 1` generations before it, and nothing else."""
-        self.run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--depth={depth}", url, commit)
+        self.run("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--depth={depth}", "--", url, commit)
 
     def find_tag(self, url: str, tag: str) -> str | None:
         """Return the commit that a tag of a remote repository names; None: it has no such tag."""

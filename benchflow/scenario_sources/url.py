@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from benchflow.errors import InputError
 
@@ -31,19 +31,31 @@ def read_url(text: str) -> GitUrl:
     """Read a git URL. Raises InputError with how one is written."""
     before, _, path = text.partition("#")
     repository, _, at = before.rpartition("@")
-    split = urlsplit(repository)
-    if not at or not split.path.strip("/"):
+    if not at or not _split(repository).path.strip("/"):
         raise InputError(f"{text}: names no commit; {_FORM}")
-    if split.scheme not in SCHEMES:
-        raise InputError(f"{text}: is not of {', '.join(SCHEMES)}; {_FORM}")
-    if split.password is not None:
-        raise InputError(
-            f"{split.scheme}://{split.hostname}: leave the password out of the URL: it would be written down"
-        )
+    check_repository(repository)
     check_revision(text, at)
     if ".." in path.split("/") or path.startswith("/"):
         raise InputError(f"{text}: #{path} leads out of the repository; {_FORM}")
     return GitUrl(repository=repository, at=at, path=path.strip("/"))
+
+
+def check_repository(url: str) -> None:
+    """Refuse a repository's URL that could run something, or that has a secret in it. Raises InputError."""
+    split = _split(url)
+    if split.scheme not in SCHEMES:
+        raise InputError(f"{url}: is not of {', '.join(SCHEMES)}; {_FORM}")
+    if split.password is not None or (split.username and split.scheme == "https"):  # a token may be the name
+        raise InputError(
+            f"{split.scheme}://{split.hostname}: leave the password out of the URL: it would be written down"
+        )
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as exc:
+        raise InputError(f"{url}: is no URL ({exc}); {_FORM}") from exc
 
 
 def check_revision(text: str, at: str) -> None:

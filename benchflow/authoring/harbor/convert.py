@@ -6,6 +6,7 @@ real paths in then.
 
 import posixpath
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from benchflow.authoring.harbor.task import LOGS, SOLUTION, TESTS, Task
 from benchflow.authoring.toml_text import quote
 from benchflow.errors import InputError
-from benchflow.scenario import SCENARIO_FILE
+from benchflow.scenario import SCENARIO_FILE, load_scenario
 
 PYTEST = "pytest==8.4.2"
 _DEFAULT_TIMEOUT_S = 600.0
@@ -72,13 +73,13 @@ class Imported:
 
 
 def convert(task: Task, out: Path) -> Imported:
-    """Write the scenario of a task below `out`, or say why there is none. Raises InputError where it is there."""
+    """Write the scenario of a task below `out`, or say why there is none."""
     if task.reasons:
-        return Imported(task=task.folder, scenario=None, reasons=task.reasons, notes=())
+        return _refused(task, *task.reasons)
     assert task.tests is not None, "a task without tests has a reason"
     folder = out / identifier(task)
     if folder.exists():
-        raise InputError(f"{folder}: is there already; remove it, or name another folder with --dir")
+        return _refused(task, f"{folder}: is there already; remove it, or name another folder with --dir")
     try:
         _copy_workspace(task, folder / "workspace")
         shutil.copytree(task.folder / "tests", folder / "checks" / "tests", symlinks=True)
@@ -86,10 +87,15 @@ def convert(task: Task, out: Path) -> Imported:
         places = {"logs": LOGS, "tests": TESTS, "workdir": task.image.workdir}
         (folder / "checks" / "verify.sh").write_text(_VERIFY.format(put=_PUT, **places), encoding="utf-8")
         (folder / SCENARIO_FILE).write_text("\n".join(_scenario(task)), encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
+        load_scenario(folder)
+    except (OSError, UnicodeError, InputError) as exc:
         shutil.rmtree(folder, ignore_errors=True)
-        return Imported(task=task.folder, scenario=None, reasons=(f"its files cannot be copied: {exc}",), notes=())
+        return _refused(task, f"it makes no scenario: {exc}")
     return Imported(task=task.folder, scenario=folder, reasons=(), notes=tuple(_notes(task)))
+
+
+def _refused(task: Task, *reasons: str) -> Imported:
+    return Imported(task=task.folder, scenario=None, reasons=reasons, notes=())
 
 
 def identifier(task: Task) -> str:
@@ -112,9 +118,8 @@ def _copy_workspace(task: Task, workspace: Path) -> None:
         (workspace / posixpath.relpath(place, workdir)).mkdir(parents=True, exist_ok=True)
     for pattern, target in task.image.copies:
         place = workspace / posixpath.relpath(target, workdir)
-        found = (
-            sorted(context.glob(pattern.removeprefix("./").rstrip("/"))) if pattern not in (".", "./") else [context]
-        )
+        inside = posixpath.normpath(f"/{pattern}").lstrip("/")  # an absolute path is one in the context
+        found = sorted(context.glob(inside)) if inside else [context]
         if not found:
             raise OSError(f"environment/{pattern}: is not there")
         for source in found:
@@ -163,8 +168,10 @@ def _solve(task: Task) -> str:
     for path in sorted(path for path in (task.folder / "solution").rglob("*") if path.is_file()):
         name = path.relative_to(task.folder / "solution").as_posix()
         text, end = path.read_text(encoding="utf-8"), f"END-OF-{len(files)}"
-        folder = f'mkdir -p "$place/{posixpath.dirname(name)}"\n' if "/" in name else ""
-        files.append(f"{folder}cat > \"$place/{name}\" <<'{end}'\n{_closed(text)}{end}\n")
+        while end in text:
+            end += "-"
+        folder = f'mkdir -p "$place"/{shlex.quote(posixpath.dirname(name))}\n' if "/" in name else ""
+        files.append(f"{folder}cat > \"$place\"/{shlex.quote(name)} <<'{end}'\n{_closed(text)}{end}\n")
     return _SOLVE.format(files="".join(files), put=_PUT, solution=SOLUTION, workdir=task.image.workdir)
 
 

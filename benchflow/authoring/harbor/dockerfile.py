@@ -10,6 +10,10 @@ from pathlib import Path
 
 _BASES = re.compile(r"(?:docker\.io/)?(?:library/)?(?:ubuntu|debian|python|bash)(?::[\w.-]+)?$")
 """Images that hold a system and nothing of a task: this machine's own tools stand in for theirs."""
+_PLAIN = re.compile(r"(?:/[\w.-]+)+|/")
+"""Working directories that stand in scripts as they are."""
+_ARCHIVE = re.compile(r"\.(?:tar|tgz|tbz2?|txz|gz|bz2|xz|zst)$|[*?\[]")
+"""What ADD unpacks, or may."""
 _HARMLESS_ENV = {"DEBIAN_FRONTEND", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "LANG", "LC_ALL", "TZ"}
 _IGNORED = {"LABEL", "CMD", "MAINTAINER", "SHELL"}
 
@@ -33,10 +37,15 @@ def read_dockerfile(path: Path) -> Image:
     image = Image()
     for number, line in _instructions(path.read_text(encoding="utf-8", errors="replace")):
         word, _, rest = line.partition(" ")
-        reason = _apply(image, word.upper(), rest.strip())
+        try:
+            reason = _apply(image, word.upper(), rest.strip())
+        except ValueError as exc:  # of quotes that do not close
+            reason = f"{line}: {exc}"[:160]
         if reason:
             image.reasons.append(f"it needs an image: {path.parent.name}/{path.name}:{number}: {reason}")
     places = [target for _, target in image.copies] + image.folders
+    if not image.base:
+        image.reasons.append(f"it needs an image: {path.parent.name}/{path.name} names none with FROM")
     if image.workdir == "/":
         image.reasons.append(f"it needs an image: {path.parent.name}/{path.name} sets no WORKDIR")
     image.reasons += [
@@ -59,18 +68,22 @@ def _instructions(text: str) -> Iterator[tuple[int, str]]:
         if not stripped.endswith("\\"):
             yield begun, " ".join(parts)
             parts = []
+    if parts:
+        yield begun, " ".join(parts)
 
 
 def _apply(image: Image, word: str, rest: str) -> str | None:
     """Take an instruction; return why it cannot be."""
     if word in _IGNORED:
         return None
+    if not rest:
+        return f"{word} of nothing"
     match word:
         case "FROM":
             return _from(image, rest)
         case "WORKDIR":
             image.workdir = posixpath.normpath(posixpath.join(image.workdir, rest.strip("\"'")))
-            return None
+            return None if _PLAIN.fullmatch(image.workdir) else f"WORKDIR {rest}"[:160]
         case "COPY" | "ADD":
             return _copy(image, word, rest)
         case "ENV":
@@ -100,6 +113,10 @@ def _copy(image: Image, word: str, rest: str) -> str | None:
     if len(parts) < 2 or any(part.startswith("--") or "$" in part or "://" in part for part in parts):
         return f"{word} {rest}"[:160]
     *sources, target = parts
+    if any(".." in source.split("/") for source in sources):
+        return f"{word} {rest}, which leads out of its folder"[:160]
+    if word == "ADD" and any(map(_ARCHIVE.search, sources)):
+        return f"{word} {rest}, which unpacks an archive"[:160]
     place = posixpath.join(image.workdir, target)
     into = target.endswith(("/", ".")) or len(sources) > 1
     for source in sources:

@@ -1,5 +1,7 @@
 """A task of Harbor, as it lies in its folder, and why it cannot be a scenario, if so."""
 
+import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,15 +72,15 @@ def find_tasks(folder: Path) -> list[Path]:
 
 
 def read_task(folder: Path) -> Task:
-    """Read a task. Raises InputError where task.toml is not TOML."""
-    config = read_toml(folder / TASK_FILE)
+    """Read a task. One that is broken has that among its reasons, so that it does not stop the others."""
+    config, reasons = _read_config(folder / TASK_FILE)
     dockerfile = folder / "environment" / "Dockerfile"
     image = read_dockerfile(dockerfile) if dockerfile.is_file() else Image()
     tests = _read(folder / "tests" / "test.sh")
     prepared = prepare(tests) if tests is not None else None
     solution = _read(folder / "solution" / "solve.sh")
     instruction = _read(folder / INSTRUCTION) or ""
-    reasons = [*_missing(folder, config, instruction), *_config_reasons(config), *image.reasons]
+    reasons += [*_missing(folder, config, instruction), *_config_reasons(config), *image.reasons]
     if not reasons:
         reasons = [*_script_reasons(folder, image, instruction, prepared, solution)]
     return Task(
@@ -92,6 +94,13 @@ def read_task(folder: Path) -> Task:
     )
 
 
+def _read_config(path: Path) -> tuple[Mapping[str, Any], list[str]]:
+    try:
+        return read_toml(path), []
+    except InputError as exc:
+        return {}, [str(exc)]
+
+
 def _missing(folder: Path, config: Mapping[str, Any], instruction: str) -> Iterator[str]:
     if config.get("steps"):
         yield f"{TASK_FILE}: steps: it has several steps, each with its own verifier"
@@ -103,6 +112,12 @@ def _missing(folder: Path, config: Mapping[str, Any], instruction: str) -> Itera
     for name in ("docker-compose.yaml", "docker-compose.yml"):
         if (folder / "environment" / name).is_file():
             yield f"environment/{name}: it needs several containers"
+    if (folder / "environment" / ".dockerignore").is_file():
+        yield "environment/.dockerignore: leaves files out of the image, which is not understood here"
+    root = os.path.realpath(folder)
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
+            yield f"{path.relative_to(folder)}: links to {os.readlink(path)}, out of the task's folder"
     if (folder / "trajectory.json").is_file():
         yield "trajectory.json: it goes on from an earlier session"
     docker = config.get("environment")
@@ -119,10 +134,22 @@ def _config_reasons(config: Mapping[str, Any]) -> Iterator[str]:
         for key, reason in keys.items():
             if table.get(key):
                 yield f"{TASK_FILE}: {section}.{key}: {reason.format(table[key])}"
+    for section in ("agent", "verifier"):
+        seconds = _value(config, section, "timeout_sec")
+        if seconds is not None and (type(seconds) not in (int, float) or not 0 < seconds < math.inf):
+            yield f"{TASK_FILE}: {section}.timeout_sec: {seconds!r} is no number of seconds"
+    for section, key in (("metadata", "tags"), ("environment", "allowed_hosts")):
+        if not isinstance(_value(config, section, key) or [], list):
+            yield f"{TASK_FILE}: {section}.{key}: is no list"
     environment = config.get("environment")
     system = environment.get("os") if isinstance(environment, dict) else None
     if system and str(system).lower() != "linux":
         yield f"{TASK_FILE}: environment.os: it needs {system}"
+
+
+def _value(config: Mapping[str, Any], section: str, key: str) -> Any:
+    table = config.get(section)
+    return table.get(key) if isinstance(table, dict) else None
 
 
 def _script_reasons(
