@@ -71,14 +71,14 @@ def test_same_data_on_both_sides_have_no_difference(seed: int, scenarios: int, r
 
     assert set(verdicts(found).values()) == {"not distinguishable"}
     assert {one.difference.value for one in found.metrics} == {0}
-    assert {one.p for one in found.metrics} == {1}
+    assert min(one.p or 0.0 for one in found.metrics) > 0.95  # exactly 1, but for permutations that are drawn
     assert {one.reduction.value for one in found.metrics if one.reduction} == {0}
 
 
 @settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_exchanged_sides_give_the_opposite_difference(seed: int) -> None:
-    rows = draw_rows(scenarios=6, repetitions=2, modes=("baseline", "mcp"), drop=0.2, seed=seed)
+    rows = draw_rows(scenarios=9, repetitions=2, modes=("baseline", "mcp"), drop=0.2, seed=seed)
     base, head = of_mode(rows, "baseline"), of_mode(rows, "mcp")
 
     forth, back = only(make_comparison(base, head)), only(make_comparison(head, base))
@@ -96,13 +96,13 @@ def test_p_values_are_adjusted_for_all_metrics_together() -> None:
     assert [one.p_adjusted for one in found.metrics] == holm([one.p or 0.0 for one in found.metrics])
 
 
-def test_five_scenarios_are_too_few_to_speak_of_others() -> None:
+def test_eight_scenarios_are_too_few_to_speak_of_others_by_seven_metrics() -> None:
     few, enough = (
-        make_profile(draw_rows(scenarios=count, modes=("baseline", "mcp"), seed=3)).comparisons[0] for count in (5, 6)
+        make_profile(draw_rows(scenarios=count, modes=("baseline", "mcp"), seed=3)).comparisons[0] for count in (8, 9)
     )
 
-    assert (few.over, few.shared) == ("trials", 5)
-    assert (enough.over, enough.shared) == ("scenarios", 6)
+    assert (few.over, few.shared) == ("trials", 8)
+    assert (enough.over, enough.shared) == ("scenarios", 9)
 
 
 def test_one_trial_says_nothing_and_so_nothing_is_distinguishable() -> None:

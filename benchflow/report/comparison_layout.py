@@ -76,9 +76,9 @@ def verdict_line(metric: MetricComparison) -> str:
 
 def detectable_text(metric: MetricComparison) -> str:
     """Say the smallest difference that would have been seen."""
-    if metric.detectable is None:
-        return "so few trials show no difference, however large"
-    size = text.difference(metric.metric.name, metric.detectable).removeprefix("+")
+    if metric.detectable_adjusted is None:
+        return "so few trials show no difference, however large, unless other metrics differ, too"
+    size = text.difference(metric.metric.name, metric.detectable_adjusted).removeprefix("+")
     return f"a difference of {size} or more would have been seen four times in five"
 
 

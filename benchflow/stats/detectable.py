@@ -27,7 +27,7 @@ def within_bounds(smallest: float, pairs: Sequence[Pair], bounds: Bounds, *, amo
     """Return the same for a metric with bounds; None: no difference that is possible would be seen.
 
     A rate that falls from near 1 varies more, and one at a bound cannot follow at all. So each scenario's rate, taken
-    from both sides with half a trial more each way, is moved as far as it can go, the way in which more is lost; the
+    from both sides with half a trial more each way, is moved as far as it can go, the way in which more is needed; the
     smallest difference grows as the spread of the difference then does: by p(1 - p) on each side (Fleiss, Levin and
     Paik, Statistical Methods for Rates and Proportions, 3rd edition, 2003, section 4.2), and, `among` other scenarios,
     by how unequally they were moved. What is counted moves in steps: one trial more is the correction for continuity.
@@ -35,7 +35,8 @@ def within_bounds(smallest: float, pairs: Sequence[Pair], bounds: Bounds, *, amo
     span, trials = bounds[1] - bounds[0], min(sum(len(pair[side]) for pair in pairs) for side in (0, 1))
     rates = [_share(pair, bounds) for pair in pairs]
     found = [_grown(smallest / span, rates, pairs, among=among) for rates in (rates, [1 - rate for rate in rates])]
-    size = max(2.0 if one is None else one for one in found) * span + span / trials
+    possible = [one for one in found if one is not None]  # all of all cannot become better
+    size = max(possible, default=math.inf) * span + span / trials
     return size if size <= span else None
 
 

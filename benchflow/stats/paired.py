@@ -144,11 +144,9 @@ def relative_reduction_of_pairs(
     The ratio is one of geometric means, so that the dearest scenario does not decide alone. None where a value is not
     above 0, or no scenario is on both sides.
     """
-    if any(value <= 0 for side in (base, head) for values in side.values() for value in values):
+    if any(min(values, default=1) <= 0 for side in (base, head) for values in side.values()):
         return None
-    logs = [
-        {scenario: [math.log(value) for value in values] for scenario, values in side.items()} for side in (base, head)
-    ]
+    logs = [{scenario: list(map(math.log, values)) for scenario, values in side.items()} for side in (base, head)]
     compared = compare(logs[0], logs[1], tests=tests, level=level, permutations=permutations, resamples=0, seed=seed)
     if compared.difference is None:
         return None

@@ -41,7 +41,9 @@ class MetricComparison:
     verdict_alone: "Verdict"
     """The same by the interval alone: for whoever had asked of this metric only."""
     detectable: float | None
-    """The smallest difference that such a sample shows with a chance of 0.8; None: none at all."""
+    """The smallest difference that `verdict_alone` shows with a chance of 0.8; None: none at all."""
+    detectable_adjusted: float | None
+    """The same for `verdict`, where no other metric differs."""
     effect: float | None
     """Cohen's d of the trials; None: too few, or none of them varies."""
     magnitude: "Magnitude | None"

@@ -1,6 +1,7 @@
 """One cell against another, metric by metric, paired by scenario."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from benchflow.report.profile.compared import CellComparison, MetricComparison
 from benchflow.report.profile.estimate import Estimate, estimate
@@ -63,6 +64,7 @@ def _pair(metric: Metric, base: Side, head: Side, level: float, seed: int) -> Pa
         trial_values(head, metric.name),
         higher_is_better=metric.higher_is_better,
         bounds=metric.bounds,
+        tests=len(METRICS),
         level=level,
         permutations=permutations(len(base)),
         resamples=resamples(len(base)) if metric.bounds else 0,
@@ -92,6 +94,7 @@ def _metric(
         verdict=pair.verdict if adjusted <= (1 - level) * (1 + 1e-9) else "not distinguishable",
         verdict_alone=pair.verdict,
         detectable=pair.detectable,
+        detectable_adjusted=pair.detectable_adjusted,
         effect=effect.d if effect else None,
         magnitude=effect.magnitude if effect else None,
         mcnemar=pair.mcnemar if metric.name == "success" else None,
@@ -100,12 +103,14 @@ def _metric(
 
 
 def _reduction(base: Trials, head: Trials, level: float, seed: int) -> Estimate | None:
-    found = relative_reduction_of_pairs(base, head, level=level, permutations=permutations(len(base)), seed=seed)
+    found = relative_reduction_of_pairs(
+        base, head, tests=len(METRICS), level=level, permutations=permutations(len(base)), seed=seed
+    )
     return estimate(found.value, found.interval, "permutation", n=len(base)) if found else None
 
 
 def _flat(side: Trials) -> Sequence[float]:
-    return sorted(value for values in side.values() for value in values)
+    return sorted(chain.from_iterable(side.values()))
 
 
 def _bounds(base: Side, head: Side, metric: MetricName) -> DifferenceBounds:
