@@ -117,11 +117,20 @@ def find_scenarios(
     return chosen
 
 
+def is_scenario_path(name: str) -> bool:
+    """Tell whether a name is looked for as a path: it is not `all`, no bundled id and no URL."""
+    return name != "all" and "://" not in name and not _is_bundled(name)
+
+
+def _is_bundled(name: str) -> bool:
+    return "/" not in name and (BUNDLED / name / SCENARIO_FILE).is_file()
+
+
 def _sources(name: str) -> Iterator[Path]:
     if name == "all":
         yield from _below(BUNDLED)
         return
-    if "/" not in name and (BUNDLED / name / SCENARIO_FILE).is_file():
+    if _is_bundled(name):
         yield (BUNDLED / name / SCENARIO_FILE).resolve()
         return
     path = _fetched(name) if "://" in name else Path(name).expanduser()

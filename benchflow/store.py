@@ -47,13 +47,19 @@ class StoredTrial:
     row: ProfileRow | None
     """None: it has not ended, or BenchFlow was killed before it could say how."""
 
-    def try_folder(self, attempt: int | None = None) -> Path:
-        """Return the folder of a try; None: of the last one. Raises InputError where there is none."""
+    @property
+    def told(self) -> int:
+        """The number of the try that its row tells of; without a row, of the last one. Raises InputError."""
         if not self.tries:
             raise InputError(f"{self.folder}: nothing was recorded of this trial")
+        return self.row.tries if self.row and self.row.tries in self.tries else self.tries[-1]
+
+    def try_folder(self, attempt: int | None = None) -> Path:
+        """Return the folder of a try; None: of the one that is told of. Raises InputError where there is none."""
+        told = self.told
         if attempt is not None and attempt not in self.tries:
             raise InputError(f"{self.key}: has no try {attempt}; it has {', '.join(map(str, self.tries))}")
-        return self.folder / f"try-{attempt or self.tries[-1]}"
+        return self.folder / f"try-{attempt or told}"
 
 
 @dataclass(frozen=True)

@@ -256,3 +256,13 @@ def test_a_run_of_a_file_is_stored_with_its_options_and_goes_on_from_anywhere(sh
     }
     again = shell.run("run", "--resume", str(folder), "--json")
     assert (again.returncode, json.loads(again.stdout)["rows"]) == (0, result["rows"]), again.stderr
+
+
+def test_names_stay_names_where_folders_are_called_so(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fake", "all", "fix-failing-test"):
+        (shell.folder / name).mkdir()
+
+    options = asked_in(shell, monkeypatch, "fake", "all", "fix-failing-test", "tiny").options
+
+    assert options["agents"] == ("fake",)
+    assert options["scenarios"] == ("all", "fix-failing-test", str(shell.folder / "tiny"))

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -35,6 +36,8 @@ from benchflow.store import StoredRun
 
 SUITE = ("run", "fake", "./tiny", "-n", "4", "--concurrency", "2", "--faults", "5xx=0.3,seed=4")
 """Of its trials some pass at once, one is tried again, and one cannot be scored."""
+PLAN_BYTES = 8_000
+"""More than a run has written before it has a plan that it can go on with."""
 OF_TIME = ("run_id", "started_at", "completed_at", "timing", "session_id", "tool_calls", "extensions", "error")
 OF_SANDBOX = ("trial", "isolation")
 
@@ -45,11 +48,19 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the suite's run, as it is when nobody kills it."""
-    shell = open_shell(tmp_path_factory.mktemp("undisturbed"))
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A folder with the suite's run, as it is when nobody kills it. Tests leave it as it was."""
+    shell = open_shell(tmp_path_factory.mktemp("ended"))
+    shell.write("small/scenario.toml", TINY.replace('"tiny"', '"small"'))
+    shell.write("modes.toml", '[modes.calm]\ninstructions = "Be calm."\n')
     assert shell.run(*SUITE, "--sandbox", "process").returncode == 3
-    return only_run(shell)
+    return shell
+
+
+@pytest.fixture
+def undisturbed(ended: Shell) -> Path:
+    """The suite's run."""
+    return only_run(ended)
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
@@ -91,7 +102,8 @@ def start_and_end(shell: Shell, words: tuple[str, ...], more_bytes: int, sign: s
 
 def kill_often(shell: Shell, chance: random.Random, most_bytes: int, sandbox: str, kills: int) -> Path:
     """Interrupt the suite once, and kill what goes on with it so often, at random moments; return the run's folder."""
-    code = start_and_end(shell, (*SUITE, "--sandbox", sandbox), chance.randint(1, most_bytes // 2), signal.SIGINT)
+    first = chance.randint(PLAN_BYTES, most_bytes // 2)
+    code = start_and_end(shell, (*SUITE, "--sandbox", sandbox), first, signal.SIGINT)
     assert code == 130
     for _ in range(kills):
         start_and_end(shell, ("run", "--resume", "last"), chance.randint(1, most_bytes), signal.SIGKILL)
@@ -136,21 +148,18 @@ def assert_is_whole(shell: Shell, run: Path) -> None:
     assert (listed.state, listed.missing) == ("ended", 0)
 
 
-def test_unscored_trials_are_tried_until_they_are_scored(shell: Shell) -> None:
-    first = shell.run(*SUITE, "--json")
-    before = json.loads(first.stdout)
-    assert (first.returncode, before["summary"]["unscored"]) == (3, 1)
+def test_unscored_trials_are_tried_until_they_are_scored(ended: Shell, undisturbed: Path) -> None:
+    run = shutil.copytree(undisturbed, undisturbed.parent.with_name("copies") / "again")
+    before = {row.trial: row for row in StoredRun(run).rows}
 
-    ended, rounds = first, 0
-    while ended.returncode == 3 and rounds < 8:
-        ended, rounds = shell.run("run", "--resume", "last", "--retry-unscored", "--json"), rounds + 1
+    done = ended.run("run", "--resume", str(run), "--retry-unscored", "--json")
 
-    after = json.loads(ended.stdout)
-    assert (ended.returncode, after["summary"]["unscored"], after["summary"]["passed"]) == (0, 0, 4), ended.stderr
-    for old, new in zip(before["rows"], after["rows"], strict=True):
-        assert new == old if old["score"] is not None else new["tries"] > old["tries"]
-    stored = {row.trial: row.score for row in StoredRun(only_run(shell)).rows}
-    assert stored == {row["trial"]: row["score"] for row in after["rows"]}
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["summary"]["unscored"], result["summary"]["passed"]) == (0, 0, 4), done.stderr
+    after = {row.trial: row for row in StoredRun(run).rows}
+    assert [row["trial"] for row in result["rows"]] == [row.trial for row in after.values()]
+    for key, row in before.items():
+        assert after[key] == row if row.score is not None else after[key].tries == row.tries + 1
 
 
 def test_second_writer_is_refused_with_the_first_ones_pid(done: Shell) -> None:
@@ -182,11 +191,12 @@ def leave_running(scratch: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["sleep", "1000"], env={"HOME": str(home)}, cwd=home, start_new_session=True)
 
 
+FAULTS = "oracle with faults 5xx=0.3,seed=4"
 REFUSALS: list[tuple[Mapping[str, Any], str]] = [
     ({"model": ("x",), "upstream": "oracle"}, "models: gpt-4.1 in the run, x now"),
-    ({"upstream": "null"}, "upstreams: oracle in the run, null now"),
-    ({"faults": "429=0.1"}, "upstreams: oracle in the run, oracle with faults 429=0.1,retry_after_s=1,seed=0 now"),
-    ({"repetitions": 3}, "repetitions: 1 in the run, 3 now"),
+    ({"upstream": "null"}, f"upstreams: {FAULTS} in the run, null with faults 5xx=0.3,seed=4 now"),
+    ({"faults": "429=0.1"}, f"upstreams: {FAULTS} in the run, oracle with faults 429=0.1,retry_after_s=1,seed=0 now"),
+    ({"repetitions": 3}, "repetitions: 4 in the run, 3 now"),
     ({"max_turns": 5}, "limits.max_turns: none in the run, 5 now"),
     ({"timeout": 5.0}, "timeout: none in the run, 5.0 now"),
     ({"sandbox": "bubblewrap"}, "sandbox: process in the run, bubblewrap now"),
@@ -198,18 +208,9 @@ REFUSALS: list[tuple[Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    shell = open_shell(tmp_path_factory.mktemp("ended"))
-    shell.write("small/scenario.toml", TINY.replace('"tiny"', '"small"'))
-    shell.write("modes.toml", '[modes.calm]\ninstructions = "Be calm."\n')
-    assert shell.run("run", "fake", "./tiny", "--sandbox", "process").returncode == 0
-    return shell
-
-
 @pytest.fixture
 def done(ended: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """A folder with one run that has ended, in which BenchFlow is at home. Tests leave it as it was."""
+    """The same, and BenchFlow is at home there."""
     monkeypatch.chdir(ended.folder)
     monkeypatch.setenv("BENCHFLOW_HOME", str(ended.folder / "home"))
     return ended
@@ -240,7 +241,7 @@ def test_what_does_not_decide_the_rows_may_change(done: Shell) -> None:
 
     plan = ask((), free, resume="last").plan()
 
-    assert (plan.trials, plan.ended, plan.sandbox) == (0, 1, "process")
+    assert (plan.trials, plan.ended, plan.sandbox) == (0, 4, "process")
 
 
 def test_a_run_that_cannot_go_on_says_why(done: Shell) -> None:

@@ -129,3 +129,14 @@ def test_rows_are_in_one_order_however_they_ended() -> None:
     rows = [make_row(scenario_id=name, iteration=n, trial=f"{name}{n}") for name in "ba" for n in (1, 0)]
 
     assert [row.trial for row in table_order(rows)] == ["a0", "a1", "b0", "b1"]
+
+
+def test_a_trial_that_is_tried_again_is_told_of_by_its_row_until_that_has_ended(tmp_path: Path) -> None:
+    unscored = make_unscored(tries=2)
+    run = write_run(tmp_path, unscored)
+    for attempt in (2, 3):
+        try_folder(run, unscored.trial, attempt)
+
+    trial = StoredRun(run).trial(unscored.trial)
+
+    assert (trial.told, trial.try_folder().name, trial.tries) == (2, "try-2", (1, 2, 3))

@@ -77,9 +77,9 @@ class TrialView:
 
 
 def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -> TrialView:
-    """Read a trial's try: the last one, if no other is named. Raises InputError where nothing was recorded."""
+    """Read a try: the one that the trial's row tells of, if none is named. Raises InputError if nothing was recorded."""
     folder = trial.try_folder(attempt)
-    number = attempt or trial.tries[-1]
+    number = attempt or trial.told
     trajectory = Trajectory(folder)
     events = list(trajectory.events())
     calls = find_tool_calls(events, trajectory.exchanges)
@@ -87,14 +87,14 @@ def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -
     shown = {turn.exchange for turn in turns}
     result = read_result(folder)
     workspace = folder / "workspace"
-    row = (trial.row if number == trial.tries[-1] else None) or result
+    row = (trial.row if number == trial.told else None) or result
     return TrialView(
         run_id=run.id,
         trial=trial.key,
         folder=folder,
         attempt=number,
         tries=trial.tries,
-        state="ended" if result or trial.row else "running" if run.is_running else "interrupted",
+        state="ended" if row else "running" if run.is_running else "interrupted",
         workspace=workspace if workspace.is_dir() else None,
         row=row,
         certificate=view_certificate(row, folder),

@@ -62,11 +62,10 @@ def ask(
         return Asked(options=merge({}, given, words), folder=here)
     from benchflow.runner.config import read_config
 
-    base, folder = dict(read_config(config)), config.absolute().parent
-    if not folder.samefile(here):
-        given, words = anchor(given, words, here)
-        base.setdefault("out", here / "runs")
+    base, folder = read_config(config), config.absolute().parent
     options = dict(merge(base, given, words))
+    if not folder.samefile(here):
+        options = {"out": here / "runs", **anchor(options, base, here)}
     if set(given.get("mode", ())) == {BASELINE_NAME} and "modes" not in given:
         options.pop("modes", None)  # those of the file are not wanted this time
     return Asked(options=options, folder=folder)
@@ -79,13 +78,12 @@ def _resume(words: Sequence[str], given: Options, text: str, retry_unscored: boo
 
     here = Path.cwd()
     run = find_run(text, given.get("out", Path("runs")))
-    options, folder = stored_options(run)
+    base, folder = stored_options(run)
+    options = merge(base, {name: value for name, value in given.items() if name != "out"}, words)
     if not folder.is_dir() or folder.samefile(here):
         folder = here
     else:
-        given, words = anchor(given, words, here)
-        run = StoredRun(run.folder.absolute())
-    given = {name: value for name, value in given.items() if name != "out"}
-    return Asked(
-        options=merge(options, given, words), folder=folder, resumed=Resumed(run=run, retry_unscored=retry_unscored)
-    )
+        options, run = anchor(options, base, here), StoredRun(run.folder.absolute())
+    if run.folder.name != run.id:  # as `.` has no name
+        run = StoredRun(run.folder.resolve())
+    return Asked(options=options, folder=folder, resumed=Resumed(run=run, retry_unscored=retry_unscored))

@@ -14,6 +14,7 @@ from benchflow.registry import is_path
 from benchflow.runner.gate import Gate
 from benchflow.runner.plugged import PluginNames
 from benchflow.runner.request import RunRequest
+from benchflow.scenario import is_scenario_path
 
 Options = Mapping[str, Any]
 """Values by the options' names, as `max_turns` for `--max-turns`; `agents` and `scenarios` for what has no name. What
@@ -117,15 +118,24 @@ def merge(base: Options, given: Options, words: Sequence[str]) -> Options:
     return merged
 
 
-def anchor(given: Options, words: Sequence[str], folder: Path) -> tuple[Options, Sequence[str]]:
-    """Make the paths absolute that are relative to `folder`, so that they mean the same in another one."""
-    anchored = {name: _anchor_value(name, value, folder) for name, value in given.items()}
-    return anchored, [",".join(_anchor_name(part, folder) for part in word.split(",")) for word in words]
+def anchor(options: Options, base: Options, folder: Path) -> Options:
+    """Make the paths absolute that are relative to `folder`, so that they mean the same in another one.
+
+    What `options` have of `base` is left as it is: it is relative to that other one.
+    """
+    return {
+        name: value if value is base.get(name) else _anchor_value(name, value, folder)
+        for name, value in options.items()
+    }
 
 
 def _anchor_value(name: str, value: Any, folder: Path) -> Any:
     if isinstance(value, Path):
         return folder / value.expanduser()
+    if name == "agents":
+        return tuple(_absolute(text, folder) if is_path(text) else text for text in value)
+    if name == "scenarios":
+        return tuple(_absolute(text, folder) if is_scenario_path(text) else text for text in value)
     if not isinstance(value, str):
         return value
     kind, colon, path = value.partition(":")
@@ -136,11 +146,8 @@ def _anchor_value(name: str, value: Any, folder: Path) -> Any:
     return value
 
 
-def _anchor_name(text: str, folder: Path) -> str:
-    """An agent's or a scenario's: a path, or else a name, a bundled scenario's id, or a URL."""
-    if "://" in text or text.startswith("~") or not (is_path(text) or (folder / text).exists()):
-        return text
-    return os.path.normpath(folder / text)
+def _absolute(text: str, folder: Path) -> str:
+    return text if text.startswith("~") else os.path.normpath(folder / text)
 
 
 def stored(options: Options) -> dict[str, Any]:
