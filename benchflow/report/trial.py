@@ -77,7 +77,7 @@ class TrialView:
 
 
 def view_trial(run: StoredRun, trial: StoredTrial, attempt: int | None = None) -> TrialView:
-    """Read a try: the one that the trial's row tells of, if none is named. Raises InputError if nothing was recorded."""
+    """Read a try: the one that the trial's row tells of, if none is named. Raises InputError if there is none."""
     folder = trial.try_folder(attempt)
     number = attempt or trial.told
     trajectory = Trajectory(folder)
