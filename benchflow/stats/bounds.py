@@ -81,7 +81,7 @@ def _filled(scores: Sequence[float | None], unscored: float | None) -> list[floa
 
 
 def _unscored(scores: Scores) -> int:
-    return sum(score is None for values in scores.values() for score in values)
+    return sum(values.count(None) for values in scores.values())
 
 
 def _difference(base: Scores, head: Scores, base_unscored: float | None, head_unscored: float | None) -> float | None:

@@ -190,7 +190,7 @@ def _limits(trials: Sequence[Measured], level: float, share: Share) -> LimitFigu
 def _metrics(trials: Sequence[Measured], scored: int, level: float) -> tuple[MetricFigures, ...]:
     found: dict[tuple[str, str], list[float]] = {}
     for trial in trials:
-        for custom in trial.custom if trial.scored else ():
+        for custom in trial.custom if trial.success is not None else ():
             found.setdefault((custom.name, custom.unit), []).append(custom.value)
     return tuple(
         MetricFigures(name=name, unit=unit, median=_median(values, scored, level))
@@ -199,4 +199,4 @@ def _metrics(trials: Sequence[Measured], scored: int, level: float) -> tuple[Met
 
 
 def _known(values: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({value for value in values if value is not None}))
+    return tuple(sorted(filter(None, set(values))))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 
 from benchflow.report.profile.measured import Measured
@@ -30,7 +31,7 @@ class Repeats:
 
     @property
     def passed(self) -> int:
-        return sum(value == 1 for value in self.values["success"])
+        return self.values["success"].count(1.0)
 
     @property
     def flaky(self) -> bool:
@@ -52,7 +53,7 @@ def repeats_of(trials: Iterable[Measured]) -> dict[str, Repeats]:
 
 def joined(repeats: Iterable[Repeats], metric: MetricName) -> list[float]:
     """Return the values of all scenarios, sorted."""
-    return sorted(value for one in repeats for value in one.values[metric])
+    return sorted(chain.from_iterable(one.values[metric] for one in repeats))
 
 
 def columns_of(trials: Sequence[Measured]) -> Columns:
@@ -74,4 +75,4 @@ def _repeats(scenario: str, trials: Sequence[Measured]) -> Repeats:
 def _columns(trials: Sequence[Measured]) -> Iterator[tuple[MetricName, list[float]]]:
     columns = zip(*map(_READ, trials), strict=True) if trials else [()] * len(METRICS)
     for metric, column in zip(METRICS, columns, strict=True):
-        yield metric.name, sorted(value for value in column if value is not None)
+        yield metric.name, sorted(column if None not in column else (value for value in column if value is not None))
