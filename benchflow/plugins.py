@@ -82,10 +82,9 @@ def find(kind: Kind, text: str) -> Callable[[], Any] | Any:
     points = _entry_points(kind)
     found = points.get(text, [])
     if not found:
-        raise InputError(
-            f"there is no {_name(kind)} `{text}`; {suggest(text, [*built_in, *points])}; one of your own is named "
-            "module:attribute"
-        )
+        known = [*built_in, *points]
+        near = f"{suggest(text, known)}; " if known else ""
+        raise InputError(f"there is no {_name(kind)} `{text}`; {near}one of your own is named module:attribute")
     if len(found) > 1:
         places = " and ".join(f"{point.value} of {_package(point)}" for point in found)
         raise InputError(f"the {_name(kind)} `{text}` is there twice, {places}; name the one that you mean so")

@@ -12,6 +12,7 @@ from benchflow.machine.disk import folder_bytes
 from benchflow.machine.home import Home
 from benchflow.machine.liveness import claim, is_claimed, owner_lives, release
 from benchflow.machine.reclaim import Garbage, Survey, current_installs, find_garbage, remove
+from benchflow.machine.scratch import scratch_folder
 from benchflow.store import Store
 
 CURRENT = {"mini-aaaaaaaaaaaa"}
@@ -77,6 +78,14 @@ def test_scratch_of_dead_runs_goes(tmp_path: Path) -> None:
     assert kinds(found) == [("scratch", "dead", "its run ended without removing it")]
     assert remove(found.garbage[0]).removed
     assert not (tmp_path / "scratch" / "dead").exists()
+
+
+def test_scratch_of_long_work_that_is_no_run_stays_until_it_is_done(tmp_path: Path) -> None:
+    with scratch_folder(Home(tmp_path), "score") as folder:
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+        assert kinds(survey(tmp_path)) == []
+
+    assert not folder.exists()
 
 
 def test_broken_outdated_and_unused_installs_go(tmp_path: Path) -> None:

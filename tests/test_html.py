@@ -7,6 +7,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from html_pages import BROKEN, FAILED, PASSED, STARTED, long_run, make_page, read_details, read_document, small_run
 from stored import make_row, try_folder, write_run
 from trials import TryLogs, two_turns
@@ -228,6 +229,16 @@ def test_what_agents_send_in_place_of_lists_does_no_harm(tmp_path: Path) -> None
         ("permission", "Permission: cancelled"),
         ("plan", "Plan"),
     ]
+
+
+def test_a_page_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", make_row(trial=PASSED))
+    (tmp_path / "taken").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        make_page(tmp_path / "taken", folder)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs", "taken"]
 
 
 def test_an_empty_run_still_makes_a_page(tmp_path: Path) -> None:

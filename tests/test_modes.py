@@ -175,10 +175,13 @@ def test_mode_with_a_model_of_its_own_is_one_arm_whatever_else_is_asked(shell: S
             "a",
             "did you mean `BENCHFLOW_PYTHON`",
         ),
+        ("[modes.a]\nskills = ['one/same', 'two/same']\n", "a", "`skills` has two of the name same"),
     ],
 )
 def test_mistake_in_a_mode_is_named(shell: Shell, text: str, mode: str, said: str) -> None:
     shell.write("cfg/modes.toml", text)
+    for folder in ("one", "two"):
+        shell.write(f"cfg/{folder}/same/SKILL.md", folder)
 
     with pytest.raises(InputError, match=said):
         look_up(request_of(shell, "nosy", mode), shell.environ)
@@ -252,6 +255,15 @@ def test_resolver_whose_overrides_are_unknown_is_an_error_that_names_the_key() -
             return ModeConfig(provider_overrides={"modle": "x"})
 
     with pytest.raises(InputError, match="unknown key `modle`; did you mean `model`"):
+        Modes(resolvers=[Odd()]).find("odd")
+
+
+def test_resolver_that_gives_no_tables_is_an_error_that_names_the_field() -> None:
+    class Odd:
+        async def resolve(self, mode: str) -> Any:
+            return ModeConfig(environment=None)  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match="resolver Odd returned a ModeConfig whose `environment` is no mapping"):
         Modes(resolvers=[Odd()]).find("odd")
 
 

@@ -24,6 +24,7 @@ from benchflow.contracts import (
     ScorerResult,
     TokenBreakdown,
 )
+from benchflow.judging.account import judge_of
 from benchflow.judging.evidence import CALL_SHOWN, DIFF_SHOWN, TRAJECTORY_SHOWN, Evidence, clip, gather
 from benchflow.judging.judgement import rule, self_agreement
 from benchflow.judging.prompt import mark_for, write_prompt
@@ -277,6 +278,11 @@ async def test_a_judge_that_breaks_leaves_the_trial_unscored(tmp_path: Path) -> 
     account = result.extensions["judge"]
     assert (account["calls"], account["failed"], account["verdicts"]) == (2, 1, 1)
     assert account["cost"].total_usd == 0.25
+
+
+@pytest.mark.parametrize("said_of_it", ["gpt", {"tokens": 5}, {"verdicts": "many"}, {"tokens": {"in": 3}}])
+def test_what_another_scorer_keeps_under_the_same_name_is_no_account(said_of_it: Any) -> None:
+    assert judge_of(make_row(extensions={"judge": said_of_it})) is None
 
 
 @pytest.mark.parametrize("answer", ["pass", None, JudgeResponse(text=None, tokens=None, cost=NOTHING)])  # type: ignore[arg-type]

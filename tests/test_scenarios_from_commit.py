@@ -163,6 +163,17 @@ def test_a_changed_file_whose_name_is_no_text_is_refused(tmp_path: Path) -> None
         draft_of(tmp_path / "repository", tmp_path)
 
 
+def test_a_package_without_a_version_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    begin(tmp_path / "repository")
+    commit(tmp_path / "repository", {"src/slug/__init__.py": FIXED, "tests/test_slug.py": MORE_TESTS})
+    shell = Shell(tmp_path)
+
+    ended = shell.run("scenarios", "from-commit", "repository", "HEAD", "--dir", "made", "--package", "numpy")
+
+    assert (ended.returncode, "tools.python[1]: must be pinned" in ended.stderr) == (2, True), ended.stderr
+    assert list((tmp_path / "made").iterdir()) == []
+
+
 def test_a_scenario_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
     begin(tmp_path / "repository")
     commit(tmp_path / "repository", {"src/slug/__init__.py": FIXED, "tests/test_slug.py": MORE_TESTS})

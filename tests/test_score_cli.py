@@ -213,6 +213,8 @@ def test_what_is_missing_is_said_before_anything_is_scored(tmp_path: Path) -> No
 
     with pytest.raises(InputError, match=r"scenario sample has a \[rubric\], and there is no judge"):
         score(run, tmp_path)
+    with pytest.raises(InputError, match="--keep-verdicts: no scorer and no judge is asked then"):
+        score(run, tmp_path, scorer="checks", keep_verdicts=True)
     (tmp_path / "sample" / "scenario.toml").rename(tmp_path / "moved.toml")
     with pytest.raises(InputError, match="say with --scenario where they are now"):
         score(run, tmp_path, scorer="checks")

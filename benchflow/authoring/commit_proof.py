@@ -1,6 +1,6 @@
 """What the tests of a commit say before and after it, run in the sandbox, and the checks that follow from it."""
 
-import tempfile
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,10 @@ from benchflow.authoring.solve import solve, trace_of
 from benchflow.contracts import ScorerContext
 from benchflow.errors import InputError, TrialError
 from benchflow.machine.home import Home
+from benchflow.machine.scratch import scratch_folder
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, Solution, load_scenario
 from benchflow.scorers.checks import ChecksScorer
-from benchflow.workspaces.snapshot import remove_tree
 from benchflow.workspaces.toolchain import Toolchains
 from benchflow.workspaces.workspace import prepare_workspace
 
@@ -36,9 +36,16 @@ class Settled:
 
 
 async def settle(draft: Draft, sandbox: Sandbox, home: Home) -> Settled:
-    """Run each test file before and after the commit, and write the scenario with those that tell something."""
+    """Run each test file before and after the commit, and write the scenario with those that tell something.
+
+    Raises InputError, and leaves nothing, where the scenario cannot be one: a package without a version, for example.
+    """
     path = write_scenario(draft, draft.checks)
-    scenario = load_scenario(path)
+    try:
+        scenario = load_scenario(path)
+    except InputError:
+        shutil.rmtree(draft.folder)
+        raise
     try:
         before = await _passes(scenario, _NOTHING, sandbox, home)
         after = await _passes(scenario, scenario.solution or _NOTHING, sandbox, home)
@@ -71,16 +78,12 @@ def _why_nothing(draft: Draft, before: Mapping[str, tuple[bool, str]], after: Ma
 async def _passes(scenario: Scenario, solution: Solution, sandbox: Sandbox, home: Home) -> dict[str, tuple[bool, str]]:
     """Say of each test file whether it passes on what a solution leaves, and what it printed."""
     toolchains = Toolchains(home)
-    home.scratch.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="commit-", dir=home.scratch))
-    try:
+    with scratch_folder(home, "commit") as folder:
         workspace = await prepare_workspace(scenario, folder, sandbox, toolchains)
         if solution.steps:
             await solve(solution, workspace, sandbox=sandbox, toolchain=await toolchains.of(scenario.tools))
         context = ScorerContext(agent_output=solution.answer, workspace=workspace, trace=trace_of(scenario, solution))
         result = await ChecksScorer(sandbox, toolchains).evaluate(scenario, context)
-    finally:
-        remove_tree(folder)
     if result.error:
         raise InputError(result.error)
     by_id = {detail.id: detail for detail in result.details}

@@ -1,8 +1,7 @@
 """Proves that a scenario measures something: its solution passes, doing nothing does not, and repetitions agree."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from benchflow.authoring.solve import solve, trace_of
 from benchflow.contracts import ScorerContext, ScorerResult
 from benchflow.errors import InputError, TrialError
 from benchflow.machine.home import Home
-from benchflow.machine.liveness import claim
+from benchflow.machine.scratch import scratch_folder
 from benchflow.sandbox.interface import Sandbox
 from benchflow.scenario import Scenario, Solution
 from benchflow.scorers.checks import ChecksScorer
@@ -65,23 +64,11 @@ async def prove_all(
         proofs[scenario.id] = proof
         on_proof(proof)
 
-    with _scratch(home) as scratch:
+    with scratch_folder(home, "check") as scratch:
         async with anyio.create_task_group() as tasks:
             for scenario in scenarios:
                 tasks.start_soon(one, scenario, scratch)
     return [proofs[scenario.id] for scenario in scenarios]
-
-
-@contextmanager
-def _scratch(home: Home) -> Iterator[Path]:
-    """Make a scratch folder, marked as in use, and remove it at the end."""
-    home.scratch.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="check-", dir=home.scratch))
-    try:
-        claim(folder)
-        yield folder
-    finally:
-        remove_tree(folder)
 
 
 async def prove(

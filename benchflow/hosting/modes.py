@@ -29,7 +29,7 @@ def write_mode(mode: Mode, manifest: Manifest, home: Path) -> None:
     """Put the mode's skills and instructions where the agent looks for them, below its fresh HOME."""
     for place in below_home(manifest.skill_paths):
         for skill in mode.skills:
-            shutil.copytree(skill.folder, home / place / skill.name, dirs_exist_ok=True)
+            shutil.copytree(skill.folder, home / place / skill.name, symlinks=True, dirs_exist_ok=True)
     if mode.instructions and mode.instructions_as == "file":
         for place in below_home(manifest.instruction_files):
             file = home / place

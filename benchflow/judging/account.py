@@ -1,5 +1,6 @@
 """What a row says of its judge: what was asked of it, and what that took. It is in none of the trial's own figures."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,10 +29,17 @@ class JudgeAccount:
 
 
 def judge_of(row: ProfileRow) -> JudgeAccount | None:
-    """Read the account in a row, fresh or as its file has it; None: no judge was asked."""
+    """Read the account in a row, fresh or as its file has it; None: no judge of ours was asked."""
     found = row.extensions.get(JUDGE)
     if not isinstance(found, dict):
         return None
+    try:
+        return _read(found)
+    except (TypeError, ValueError, AttributeError):
+        return None  # somebody's own scorer has put something else there
+
+
+def _read(found: Mapping[str, Any]) -> JudgeAccount:
     tokens, cost = _plain(found.get("tokens")), _plain(found.get("cost")) or {}
     agreement = _plain(found.get("agreement"))
     return JudgeAccount(

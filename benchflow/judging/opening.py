@@ -47,7 +47,10 @@ def open_judge(choice: JudgeChoice, environ: Mapping[str, str]) -> OpenedUpstrea
         raise InputError(
             f"the judge: no key for {provider.name}; set {provider.key}, or {JUDGE_KEY} for the judge alone"
         )
-    opened = open_upstream(upstream, model, keys, default_model=SCRIPTED)
+    try:
+        opened = open_upstream(upstream, model, keys, default_model=SCRIPTED)
+    except InputError as exc:
+        raise InputError(f"the judge: {exc}") from exc
     return replace(opened, note=None)
 
 

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -19,6 +18,7 @@ from benchflow.hosting.equipment import Equipment
 from benchflow.hosting.launch import required_values
 from benchflow.install import ensure_installed
 from benchflow.machine.home import Home
+from benchflow.machine.scratch import scratch_folder
 from benchflow.manifest import Manifest
 from benchflow.probe.probe import not_installed, probe
 from benchflow.probe.subject import ProbeSettings
@@ -116,7 +116,7 @@ async def measure(manifest: Manifest, how: Measuring) -> Evidence:
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context(choice.sandbox)
         gateway = await stack.enter_async_context(Gateway(upstream, clock=clock, redactor=redactor))
-        scratch = _scratch(how.home, stack)
+        scratch = stack.enter_context(scratch_folder(how.home, "probe"))
         equipment = Equipment(
             manifest=_hurried(hosted, how.timeout_s),
             install=install,
@@ -178,13 +178,6 @@ def fresh_logs(home: Home, manifest: Manifest) -> Path:
         remove_tree(logs)
     logs.mkdir(parents=True)
     return logs
-
-
-def _scratch(home: Home, stack: AsyncExitStack) -> Path:
-    home.scratch.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="probe-", dir=home.scratch))
-    stack.callback(remove_tree, folder)
-    return folder
 
 
 def _store(target: Target, home: Home, in_place: bool) -> tuple[Manifest, Path]:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,6 +80,9 @@ def _ask(resolver: ModeResolver, name: str) -> ModeConfig | None:
         raise InputError(f"{who} failed: {type(exc).__name__}: {exc}; mend it, or leave it out") from exc
     if not isinstance(config, ModeConfig):
         raise InputError(f"{who} returned {type(config).__name__}; it returns a ModeConfig, or raises LookupError")
+    for key in ("environment", "provider_overrides"):
+        if not isinstance(getattr(config, key), Mapping):
+            raise InputError(f"{who} returned a ModeConfig whose `{key}` is no mapping; leave it out, or give one")
     return config
 
 
@@ -121,6 +125,9 @@ class _Reading:
             if variable in _SET_BY_US or variable.startswith("BENCHFLOW_"):
                 raise InputError(f"{self.place}: `{variable}` is set by BenchFlow itself; leave it out")
         given = self._given(text.requires_env)
+        skills = tuple(self._skill(skill) for skill in text.skills)
+        if twice := [skill for skill, number in Counter(skill.name for skill in skills).items() if number > 1]:
+            raise InputError(f"{self.place}: `skills` has two of the name {twice[0]}, and agents tell them by it")
         servers = [(server, self._given(server.requires_env)) for server in text.mcp_servers]
         return Mode(
             name=name,
@@ -128,7 +135,7 @@ class _Reading:
             instructions=text.instructions,
             instructions_as=text.instructions_as,
             mcp_servers=tuple(self._server(server, secret) for server, secret in servers),
-            skills=tuple(self._skill(skill) for skill in text.skills),
+            skills=skills,
             folders=tuple(outermost(self._shown(text))),
             model=text.model,
             secrets=tuple(value for values in (given, *(secret for _, secret in servers)) for value in values.values()),

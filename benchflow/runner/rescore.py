@@ -1,7 +1,6 @@
 """A stored run scored again: what is needed is looked up, opened, used on every trial, and closed. No agent runs."""
 
 import os
-import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from benchflow.gateway.prices import find_own_prices
 from benchflow.judging.choice import ScorerChoice
 from benchflow.log import LogFile
 from benchflow.machine.home import Home
+from benchflow.machine.scratch import scratch_folder
 from benchflow.redact import Redactor
 from benchflow.row import ProfileRow, without_secrets
 from benchflow.runner.interrupt import interruptible
@@ -26,7 +26,6 @@ from benchflow.sandbox.choose import choose_sandbox
 from benchflow.scenario import Scenario, find_scenarios
 from benchflow.scorers.choosing import Scoring, choose_scoring
 from benchflow.store import Store, StoredRun
-from benchflow.workspaces.snapshot import remove_tree
 from benchflow.workspaces.toolchain import Toolchains
 
 ROWS = "rows.jsonl"
@@ -74,6 +73,8 @@ class RescoreResult:
 
 def rescore_sync(request: RescoreRequest, environ: Mapping[str, str] = os.environ) -> RescoreResult:
     """Score a stored run again. Raises InputError, before anything is scored where that is possible."""
+    if request.keep_verdicts and (request.scoring.scorer or request.scoring.judge.named):
+        raise InputError("--keep-verdicts: no scorer and no judge is asked then; leave it out, or them")
     run = Store(request.out).find(request.run)
     if run.is_running:
         raise InputError(f"{run.id}: still runs; score it again when it has ended")
@@ -159,9 +160,7 @@ async def _open_desk(
     async with AsyncExitStack() as stack:
         sandbox = await stack.enter_async_context((await choose_sandbox(request.sandbox)).sandbox)
         toolchains = Toolchains(home)
-        home.scratch.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix="score-", dir=home.scratch))
-        stack.callback(remove_tree, scratch)
+        scratch = stack.enter_context(scratch_folder(home, "score"))
         scorer: Scorer | None = None
         if scoring:
             prices = find_own_prices(request.prices, environ)

@@ -118,6 +118,8 @@ def choose_scoring(
     name = choice.scorer or next(iter(plugged), "composite" if ruled else "checks")
     if name not in BUILT_IN:
         own = plugged[name] if name in plugged else _load_scorer(name)
+        if choice.judge.named:
+            raise InputError(f"a judge was named, and the scorer `{name}` asks none of ours; leave the judge out")
         return Scoring(name=own.id, own=own)
     needs = name == "rubric" or (name == "composite" and bool(ruled))
     if not needs:

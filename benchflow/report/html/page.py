@@ -33,9 +33,12 @@ def write_html(
 ) -> None:
     """Write what `render_html` gives. The file is replaced whole or not at all."""
     draft = path.with_name(path.name + ".draft")
-    with draft.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(render_html(figures, runs, verdicts=verdicts, most_bytes=most_bytes))
-    os.replace(draft, path)
+    try:
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(render_html(figures, runs, verdicts=verdicts, most_bytes=most_bytes))
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def render_html(
