@@ -210,7 +210,7 @@ def measured(profile: Profile) -> list[object]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60), st.sampled_from([0.8, 0.95, 0.99]))
 def test_limits_of_a_median_are_the_ranks_of_the_binomial(values: list[float], level: float) -> None:
     rank = int(scipy.stats.binom.ppf((1 - level) / 2, len(values), 0.5))
