@@ -350,6 +350,7 @@ def test_clock_of_a_resumed_run_goes_on_from_its_beginning_and_never_back() -> N
     assert later.mono_ms > last.mono_ms
     assert later.ts > last.ts
     assert later.mono_ms < last.mono_ms + 60_000
+    assert Clock.continued(first.wall_ns, None).now().mono_ms >= 5_000
     assert ahead.ts > "2099-01-01T00:00:00.000000Z"
 
 
