@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchflow.stats.bootstrap import RESAMPLES, expanded_interval
-from benchflow.stats.interval import Interval
+from benchflow.stats.descriptive import mean_interval
+from benchflow.stats.interval import Interval, hull
 from benchflow.stats.rates import wilson
 
 
@@ -59,7 +60,7 @@ def _over_scenarios(
     resamples: int,
     seed: int,
 ) -> PassK:
-    """Average over scenarios, with the interval of a cluster bootstrap: whole scenarios are drawn, never trials."""
+    """Average over scenarios, with an interval for scenarios like these: whole scenarios are drawn, never trials."""
     if k < 1:
         raise ValueError(f"k is {k}; at least 1 is needed")
     enough = {scenario: passed for scenario, passed in outcomes.items() if len(passed) >= k}
@@ -74,6 +75,15 @@ def _over_scenarios(
 
 
 def _interval(values: list[float], level: float, resamples: int, seed: int) -> Interval | None:
+    """Return the cluster bootstrap's interval, together with Student's where one scenario more always passed, and one
+    never did: a bootstrap knows of no scenario but those that it has, and where most of them are at a bound that is too
+    narrow (two of each kind more, for a rate: Agresti and Coull, The American Statistician 52, 1998).
+    """
     if len(values) > 1 and (not any(values) or all(value == 1 for value in values)):
         return wilson(values[0], len(values), level=level)  # a bootstrap of equal values has no width
-    return expanded_interval(values, level=level, resamples=resamples, seed=seed)
+    drawn = expanded_interval(values, level=level, resamples=resamples, seed=seed)
+    smoothed = mean_interval([*values, 0.0, 1.0], level=level)
+    if drawn is None or smoothed is None:
+        return None
+    both = hull([drawn, smoothed])
+    return Interval(low=max(0.0, both.low), high=min(1.0, both.high), level=level)
