@@ -120,7 +120,18 @@ def parse_row(line: bytes, place: str) -> ProfileRow:
     try:
         return _adapter().validate_json(line)
     except ValueError as exc:
-        raise InputError(f"{place} is no profile row ({exc}); restore the file or delete the line") from exc
+        raise InputError(f"{place} is no profile row ({_reason(exc)}); restore the file or delete the line") from exc
+
+
+def _reason(error: ValueError) -> str:
+    """Say in one line where pydantic stumbled first, and over what."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 def _parse(path: Path, content: bytes) -> Iterator[ProfileRow]:
@@ -134,5 +145,5 @@ def _parse(path: Path, content: bytes) -> Iterator[ProfileRow]:
             if number == len(lines):
                 return  # the writer was killed here
             raise InputError(
-                f"{path}: line {number} is no profile row ({exc}); restore the file or delete the line"
+                f"{path}: line {number} is no profile row ({_reason(exc)}); restore the file or delete the line"
             ) from exc

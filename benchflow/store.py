@@ -91,7 +91,11 @@ class StoredRun:
             return {}
         except ValueError as exc:
             raise InputError(f"{self.folder / 'run.json'}: {exc}; restore the file") from exc
-        return value if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            return {}
+        if not isinstance(value.get("trials") or [], list):
+            raise InputError(f"{self.folder / 'run.json'}: trials: is no list; restore the file")
+        return value
 
     @cached_property
     def journal(self) -> list[JournalEntry]:

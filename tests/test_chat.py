@@ -46,6 +46,21 @@ class Kept(Script):
         return await super().send(request, context)
 
 
+class Raw(Script):
+    """Answers with one choice, whatever it is."""
+
+    def __init__(self, choice: dict[str, Any]) -> None:
+        super().__init__([])
+        self.body = json.dumps({"choices": [choice]}).encode()
+
+    async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield self.body
+
+        context.on_sent(request)
+        return RawResponse(status=200, headers=(("Content-Type", "application/json"),), chunks=chunks())
+
+
 class Hanging(Script):
     """Never answers."""
 
@@ -118,6 +133,24 @@ async def test_what_the_models_server_does_decides_whether_it_is_scored(
     row = await one_row(tmp_path, answer)
 
     assert (row.completion_reason, row.error_code, row.score) == end
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"role": "assistant", "content": [{"type": "text", "text": "x"}]}},
+        {"message": {"role": "assistant", "content": 7}},
+        {"message": {"role": "assistant", "content": "x"}, "finish_reason": ["stop"]},
+        {"message": {"role": "assistant", "content": "x"}, "finish_reason": 1},
+    ],
+)
+async def test_answer_that_is_no_chat_completion_is_the_upstreams_failure(
+    tmp_path: Path, choice: dict[str, Any]
+) -> None:
+    row = await one_row(tmp_path, upstream=Raw(choice))
+
+    assert (row.error_code, row.score) == ("upstream", None)
+    assert "no chat completion" in (row.error or "")
 
 
 async def test_model_that_takes_too_long_is_a_timeout_and_scored(tmp_path: Path) -> None:
@@ -274,6 +307,10 @@ def test_blocks_that_name_a_file_are_read() -> None:
         ("b.md", "```\nx\n```\n"),
         ("Makefile", "all:\n"),
     ]
+
+
+def test_block_is_looked_for_once_however_often_a_model_opens_one() -> None:
+    assert not list(read_blocks("```python\n" * 200_000))
 
 
 def test_block_of_a_file_is_read_back_as_it_was() -> None:

@@ -114,3 +114,8 @@ def test_run_that_was_halted_is_the_users_to_fix_unless_it_was_interrupted_too()
 
     assert Gate(max_unscored="9").exit_code(summarize(rows, planned=2, upstream="m", halted="the key was refused")) == 2
     assert Gate().exit_code(summarize(rows, planned=3, upstream="m", halted="the key was refused")) == 130
+
+
+def test_limit_that_is_no_number_is_refused_before_anything_is_judged() -> None:
+    with pytest.raises(InputError, match="--max-unscored some"):
+        Gate(max_unscored="some")

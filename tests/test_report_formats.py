@@ -213,13 +213,17 @@ def test_line_that_is_no_row_is_an_error_with_its_number(tmp_path: Path) -> None
     path = write_run(tmp_path, make_row()) / "rows.jsonl"
     path.write_bytes(b'{"run_id": 1}\n' + path.read_bytes())
 
-    with pytest.raises(InputError, match=r"rows\.jsonl: line 1 is no profile row"):
+    with pytest.raises(
+        InputError, match=r"rows\.jsonl: line 1 is no profile row \(run_id: Input should be a valid string\); restore"
+    ):
         _ = RowFile(path).trials
 
 
 def test_file_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none/a\.csv: cannot be written"):
-        write_outputs(report(ROWS), Outputs(csv=tmp_path / "none" / "a.csv"))
+    (tmp_path / "file").touch()
+    for folder in ("none", "file"):
+        with pytest.raises(InputError, match=rf"{folder}/a\.csv: cannot be written"):
+            write_outputs(report(ROWS), Outputs(csv=tmp_path / folder / "a.csv"))
 
 
 def test_step_summary_is_appended_where_the_job_has_one(tmp_path: Path) -> None:
@@ -230,6 +234,14 @@ def test_step_summary_is_appended_where_the_job_has_one(tmp_path: Path) -> None:
     append_step_summary([Text(text="nothing")], {})
 
     assert path.read_text() == "before\nwhat came of it\n\n"
+
+
+def test_step_summary_that_cannot_be_written_is_said_and_costs_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append_step_summary([Text(text="what came of it")], {"GITHUB_STEP_SUMMARY": str(tmp_path)})
+
+    assert "cannot be written (Is a directory)" in capsys.readouterr().err
 
 
 def test_baseline_is_written_of_a_profile_without_any_scored_trial(tmp_path: Path) -> None:

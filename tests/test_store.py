@@ -140,3 +140,11 @@ def test_a_trial_that_is_tried_again_is_told_of_by_its_row_until_that_has_ended(
     trial = StoredRun(run).trial(unscored.trial)
 
     assert (trial.told, trial.try_folder().name, trial.tries) == (2, "try-2", (1, 2, 3))
+
+
+def test_description_that_was_edited_wrongly_is_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, make_row())
+    (folder / "run.json").write_text('{"trials": 5}')
+
+    with pytest.raises(InputError, match=r"run\.json: trials: is no list; restore the file"):
+        _ = StoredRun(folder).planned

@@ -11,9 +11,7 @@ from benchflow.workspaces.workspace import Workspace
 
 MOST_SHOWN = 100_000
 """Characters of files that a model is shown."""
-_BLOCK = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=fence)[`~]*[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_FENCE = re.compile(r"`{3,}|~{3,}")
 _NAMED = re.compile(r"""(?:path|file|filename|title)=(?:"([^"]+)"|'([^']+)'|(\S+))""")
 _HIDDEN = frozenset({".git", "__pycache__"})
 """Folders that are not shown."""
@@ -34,11 +32,26 @@ class FileBlock:
 
 
 def read_blocks(text: str) -> Iterator[FileBlock]:
-    """Yield the files that a text has: blocks whose info string has `path=`, or ends with what looks like a path."""
-    for block in _BLOCK.finditer(text):
-        path = _path_in(block["info"])
-        if path:
-            yield FileBlock(path=path, text=block["body"])
+    """Yield the files that a text has: blocks whose info string has `path=`, or ends with what looks like a path.
+
+    A block without an end is none: what was cut is not written. Its end is looked for once, and not again for each
+    of the blocks that a model which repeats itself opens.
+    """
+    lines = text.split("\n")
+    endless: set[str] = set()
+    at = 0
+    while at < len(lines):
+        opening = _FENCE.match(lines[at])
+        at += 1
+        if not opening or opening[0].startswith(tuple(endless)):
+            continue
+        end = next((number for number in range(at, len(lines)) if _closes(lines[number], opening[0])), None)
+        if end is None:
+            endless.add(opening[0])
+            continue
+        if path := _path_in(lines[at - 1][opening.end() :]):
+            yield FileBlock(path=path, text="".join(f"{line}\n" for line in lines[at:end]))
+        at = end + 1
 
 
 def write_block(block: FileBlock, workspace: Workspace) -> str | None:
@@ -79,6 +92,10 @@ def _files(root: Path) -> Iterator[str]:
         inner[:] = sorted(name for name in inner if name not in _HIDDEN)
         for name in sorted(files):
             yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def _closes(line: str, fence: str) -> bool:
+    return line.startswith(fence) and not line.lstrip("`~").strip()
 
 
 def _path_in(info: str) -> str | None:

@@ -3,7 +3,7 @@ answers in blocks that name a file is written.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -37,6 +37,23 @@ STOP_REASONS = {"length": "max_tokens", "content_filter": "refusal"}
 """ACP's words for how an answer ended; all else is the end of the turn."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a model answered."""
+
+    text: str
+    finish_reason: str
+    """The server's word for how it ended; empty: it does not say."""
+
+    @classmethod
+    def of(cls, choice: Any) -> Self:
+        """Read a choice of a chat completion. Raises LookupError, TypeError or ValueError for what is none."""
+        text, reason = dict(choice["message"]).get("content") or "", choice.get("finish_reason") or ""
+        if not isinstance(text, str) or not isinstance(reason, str):
+            raise TypeError("content and finish_reason are texts")
+        return cls(text=text, finish_reason=reason)
+
+
 @dataclass
 class Conversation:
     """One conversation, whose answers become files."""
@@ -60,8 +77,7 @@ class Conversation:
             answer = await self._request()
         except TrialError as error:
             return self._result(begun, "", error=error)
-        choice = answer["choices"][0]
-        said = choice["message"].get("content") or ""
+        said = answer.text
         self.messages.append({"role": "assistant", "content": said})
         await self._tell("agent_message", {"text": said})
         for block in read_blocks(said):
@@ -69,10 +85,9 @@ class Conversation:
             self.written += refusal is None
             self.refused += refusal is not None
             await self._tell("notice", {"text": f"{block.path}: {refusal or 'written'}"})
-        reason = STOP_REASONS.get(choice.get("finish_reason"), "end_turn")
-        return self._result(begun, said, stop_reason=reason)
+        return self._result(begun, said, stop_reason=STOP_REASONS.get(answer.finish_reason, "end_turn"))
 
-    async def _request(self) -> dict[str, Any]:
+    async def _request(self) -> Answer:
         """Ask the model. Raises TrialError for a failure of its server, of ours, or of what was sent."""
         endpoint = self.params.endpoint
         assert endpoint is not None
@@ -88,11 +103,9 @@ class Conversation:
             said = content[:500].decode("utf-8", "replace")
             raise TrialError(self._code(head.status), f"the model's server answered {head.status}: {said}")
         try:
-            answer = orjson.loads(content)
-            answer["choices"][0]["message"]["role"]
+            return Answer.of(orjson.loads(content)["choices"][0])
         except (ValueError, LookupError, TypeError) as exc:
             raise TrialError("upstream", f"the model's server sent what is no chat completion: {exc}") from exc
-        return answer
 
     def _code(self, status: int) -> ErrorCode:
         if status in (401, 403, 408, 429) or status >= 500:

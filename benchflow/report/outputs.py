@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +13,7 @@ from benchflow.errors import InputError
 from benchflow.report.document import Document
 from benchflow.report.layout import Part
 from benchflow.report.markdown import render_markdown
-from benchflow.report.terminal import STEP_SUMMARY
+from benchflow.report.terminal import STEP_SUMMARY, say
 
 STDOUT = Path("-")
 
@@ -56,10 +56,19 @@ def write_outputs(document: Document, outputs: Outputs) -> None:
 
 
 def append_step_summary(parts: Iterable[Part], environ: Mapping[str, str] = os.environ) -> None:
-    """Add the report to the summary of the GitHub Actions job that this runs in, if it does."""
-    if path := environ.get(STEP_SUMMARY):
+    """Add the report to the summary of the GitHub Actions job that this runs in, if it does.
+
+    A summary that cannot be written is said, and changes nothing: the figures are there all the same.
+    """
+    path = environ.get(STEP_SUMMARY)
+    if not path:
+        return
+    text = render_markdown(parts) + "\n"
+    try:
         with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(render_markdown(parts) + "\n")
+            file.write(text)
+    except OSError as exc:
+        say(f"{STEP_SUMMARY}: {path} cannot be written ({exc.strerror or exc}), so the job's page lacks the report")
 
 
 @contextmanager
@@ -76,7 +85,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     except OSError as exc:
         raise InputError(f"{path}: cannot be written: {exc.strerror or exc}") from exc
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # where there is none, or its folder is a file
+            draft.unlink()
 
 
 def _write_markdown(document: Document, stream: BinaryIO) -> None:

@@ -105,6 +105,7 @@ class Gate:
         if self.fail_on_regression is None and (self.margin or self.require_power is not None):
             option = "--margin" if self.margin else "--require-power"
             raise InputError(f"{option}: says how --fail-on-regression judges; give that, too")
+        allowed_unscored(self.max_unscored, 0)  # raises where it is no number
 
     @property
     def judges(self) -> bool:
