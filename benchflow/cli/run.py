@@ -84,7 +84,14 @@ def command(
         ),
     ] = None,
     repetitions: Annotated[
-        int, typer.Option("-n", "--repetitions", min=1, help="How often each cell runs.", rich_help_panel=WHAT)
+        int,
+        typer.Option(
+            "-n",
+            "--repetitions",
+            min=1,
+            help="How often each cell runs; with --until-ci, at least.",
+            rich_help_panel=WHAT,
+        ),
     ] = 1,
     until_ci: UntilCi = None,
     max_repetitions: MaxRepetitions = None,
