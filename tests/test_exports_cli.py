@@ -1,12 +1,14 @@
 from pathlib import Path
 
+import orjson
 import pytest
 from command_line import Shell
 from exporting import make_run, read_lines
-from stored import RUN_ID, write_run
+from stored import RUN_ID, make_row, try_folder, write_run
+from trials import TryLogs
 
 from benchflow.errors import InputError
-from benchflow.report.exports.export import FORMATS, export_run
+from benchflow.report.exports.export import FORMATS, Format, export_run
 from benchflow.store import StoredRun
 
 
@@ -28,6 +30,21 @@ def test_an_export_goes_into_an_empty_folder_only(format: str, tmp_path: Path) -
 
     with pytest.raises(InputError, match="is not empty; name another folder with --out"):
         export_run(run, format, tmp_path / "out")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_nested_too_deeply_to_be_written_stops_no_export(format: Format, tmp_path: Path) -> None:
+    row = make_row()
+    folder = write_run(tmp_path / "runs", row)
+    logs = TryLogs(try_folder(folder, row.trial))
+    logs.opened()
+    logs.prompted(10)
+    logs.exchange(20, text="Done.", asked={"metadata": orjson.loads("[" * 252 + "]" * 252)})
+    logs.update(33, "tool_call", toolCallId="c", title="x", rawInput=orjson.loads("[" * 249 + "]" * 249))
+
+    exported = export_run(StoredRun(folder), format, tmp_path / "out")
+
+    assert exported.files
 
 
 def test_a_run_without_a_row_has_nothing_to_export(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Writes the logs of a try as a session and a gateway write them, with times of the test's own."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,8 +101,9 @@ class TryLogs:
         role: Role = "main",
         status: int = 200,
         tokens: TokenBreakdown | None = TOKENS,
+        asked: Mapping[str, Any] | None = None,
     ) -> str:
-        """One model exchange; a main one goes on with the conversation. Returns its id."""
+        """One model exchange; a main one goes on with the conversation. Returns its id. `asked`: more of the request."""
         seq, self._exchanges = self._exchanges, self._exchanges + 1
         turn = self._turns if role == "main" and status < 400 else None
         self._turns += turn is not None
@@ -111,7 +112,7 @@ class TryLogs:
             path="/v1/chat/completions",
             query="",
             headers=(("content-type", "application/json"),),
-            body=orjson.dumps({"model": "gpt-x", "messages": self._messages, "tools": []}),
+            body=orjson.dumps({"model": "gpt-x", "messages": self._messages, "tools": [], **(asked or {})}),
         )
         exchange = Exchange(
             id=f"x-{seq}",

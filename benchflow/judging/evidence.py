@@ -81,14 +81,14 @@ def describe_steps(events: Iterable[Event], shown: Callable[[str, int], str]) ->
                 if text := _text(value).strip():
                     yield f"   {what}: {shown(text, CALL_SHOWN)}"
         else:
-            kind, text = entry
-            yield f"{number}. {kind}: {shown(text.strip(), MESSAGE_SHOWN)}"
+            kind, pieces = entry
+            yield f"{number}. {kind}: {shown(''.join(pieces).strip(), MESSAGE_SHOWN)}"
 
 
-def _entries(events: Iterable[Event]) -> list[ToolCall | tuple[str, str]]:
+def _entries(events: Iterable[Event]) -> list[ToolCall | tuple[str, list[str]]]:
     """Join the pieces of messages, and put each tool call where it began, as it ended."""
     ledger = ToolLedger()
-    entries: list[ToolCall | tuple[str, str]] = []
+    entries: list[ToolCall | tuple[str, list[str]]] = []
     for event in events:
         known = len(ledger.calls)
         ledger.see(event)
@@ -98,13 +98,13 @@ def _entries(events: Iterable[Event]) -> list[ToolCall | tuple[str, str]]:
                 text = str(event.data.get("text", ""))
                 last = entries[-1] if entries else None
                 if isinstance(last, tuple) and last[0] == "the agent says":
-                    entries[-1] = (last[0], last[1] + text)
+                    last[1].append(text)
                 elif text:
-                    entries.append(("the agent says", text))
+                    entries.append(("the agent says", [text]))
             case "prompt_begin":
-                entries.append(("the agent is prompted", str(event.data.get("text", ""))))
+                entries.append(("the agent is prompted", [str(event.data.get("text", ""))]))
             case "error" | "limit":
-                entries.append((event.type, str(event.data.get("message") or event.data.get("kind") or "")))
+                entries.append((event.type, [str(event.data.get("message") or event.data.get("kind") or "")]))
     return entries
 
 

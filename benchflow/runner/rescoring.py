@@ -166,19 +166,19 @@ def said(events: Iterable[Event], prompts: Sequence[str]) -> str:
 
     A prompt of BenchFlow's own, which warns of a budget, belongs to the answer before it.
     """
-    answers: list[str] = []
+    answers: list[list[str]] = []
     listening = False
     for event in until_limit(events):
         if event.type == "prompt_begin":
             text = str(event.data.get("text", ""))
             if len(answers) < len(prompts) and prompts[len(answers)] in text:
-                answers.append("")
+                answers.append([])
             listening = True
         elif event.type == "prompt_end":
             listening = False
         elif event.type == "agent_message" and listening and answers:
-            answers[-1] += str(event.data.get("text", ""))
-    return "\n".join(answers)
+            answers[-1].append(str(event.data.get("text", "")))
+    return "\n".join(map("".join, answers))
 
 
 def with_verdict(row: ProfileRow, verdict: ScorerResult, about: Mapping[str, Any], digest: str) -> ProfileRow:

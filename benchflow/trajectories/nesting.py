@@ -5,6 +5,8 @@ JSON is read to a depth of 1,024, and written to one of 254.
 
 from typing import Any
 
+import orjson
+
 DEEPEST = 128
 CUT = "nested too deeply to be kept"
 
@@ -23,3 +25,12 @@ def cut_deep(value: Any, depth: int = DEEPEST) -> Any:
     if isinstance(value, dict):
         return {key: cut_deep(inner, depth - 1) for key, inner in value.items()}
     return [cut_deep(inner, depth - 1) for inner in value]
+
+
+def can_be_written(value: Any) -> bool:
+    """Tell whether a value of JSON can be written with a few levels of ours around it."""
+    try:
+        orjson.dumps([[[[[[[[value]]]]]]]])
+    except orjson.JSONEncodeError:
+        return False
+    return True

@@ -1,5 +1,6 @@
 """What formats of others have no field for, as they carry it beside their own: always under the key `benchflow`."""
 
+from datetime import datetime
 from typing import Any
 
 from benchflow.contracts import ScorerCheckResult, TokenBreakdown
@@ -57,6 +58,11 @@ def check_facts(check: ScorerCheckResult) -> dict[str, Any]:
 def prompt_tokens(tokens: TokenBreakdown) -> int:
     """Count input tokens as most others do: cache reads and writes included."""
     return tokens.total - tokens.output
+
+
+def seconds_between(start: str, end: str) -> float:
+    """Return the seconds between two timestamps of a row."""
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 
 def without_none(value: dict[str, Any]) -> dict[str, Any]:

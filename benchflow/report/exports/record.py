@@ -1,16 +1,21 @@
 """A stored trial as exports read it: its row, and what happened in it as prompts, turns and acts on one clock."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from benchflow.contracts import Event
 from benchflow.gateway.message import Exchange, ModelRequest, ToolResult, ToolUse
+from benchflow.gateway.reading import plain
 from benchflow.gateway.records.exchanges import RecordedExchange
 from benchflow.report.trial import output_text
 from benchflow.row import ProfileRow
 from benchflow.store import StoredRun
 from benchflow.trace import find_tool_calls
+from benchflow.trajectories.nesting import can_be_written
 from benchflow.trajectories.tools import ToolCall
 from benchflow.trajectories.trajectory import Trajectory, later
 
@@ -224,25 +229,49 @@ def _lone_acts(calls: Iterable[tuple[ToolCall, Call]], turns: Iterable[Turn]) ->
     return [Act(ts=call.ts, mono_ms=call.mono_ms, calls=(call,)) for call in lone]
 
 
+@dataclass
+class _Draft:
+    """An act that still grows."""
+
+    ts: str
+    mono_ms: float
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def act(self) -> Act:
+        text, thought = "".join(self.texts), "".join(self.thoughts)
+        return Act(ts=self.ts, mono_ms=self.mono_ms, text=text, thought=thought, calls=self.calls)
+
+
 def _acts(events: Iterable[Event], calls: Sequence[tuple[ToolCall, Call]]) -> list[Act]:
     """The acts of a session without turns: what is said after a tool call, or a prompt, begins a new one."""
-    waiting = sorted((call for _, call in calls), key=lambda call: call.mono_ms)
-    acts: list[Act] = []
+    waiting = deque(sorted((call for _, call in calls), key=lambda call: call.mono_ms))
+    acts: list[_Draft] = []
     begins = True
     for event in events:
         while waiting and waiting[0].mono_ms <= event.mono_ms:
-            call = waiting.pop(0)
+            call = waiting.popleft()
             if begins:
-                acts.append(Act(ts=call.ts, mono_ms=call.mono_ms))
-            acts[-1] = replace(acts[-1], calls=(*acts[-1].calls, call))
+                acts.append(_Draft(call.ts, call.mono_ms))
+            acts[-1].calls.append(call)
             begins = False
         if event.type == "prompt_begin":
             begins = True
         if event.type not in ("agent_message", "agent_thought"):
             continue
         if begins or acts[-1].calls:
-            acts.append(Act(ts=event.ts, mono_ms=event.mono_ms))
+            acts.append(_Draft(event.ts, event.mono_ms))
             begins = False
-        name = "text" if event.type == "agent_message" else "thought"
-        acts[-1] = replace(acts[-1], **{name: getattr(acts[-1], name) + str(event.data.get("text", ""))})
-    return acts
+        pieces = acts[-1].texts if event.type == "agent_message" else acts[-1].thoughts
+        pieces.append(str(event.data.get("text", "")))
+    return [draft.act() for draft in acts]
+
+
+def request_object(recorded: RecordedExchange) -> dict[str, Any] | None:
+    """Return the body of an exchange's request as it was sent; None: it is no JSON object that could be written."""
+    try:
+        value = orjson.loads(plain(recorded.request).body)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and can_be_written(value) else None

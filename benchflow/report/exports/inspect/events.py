@@ -4,14 +4,11 @@ A conversation is sent whole with every request. Its messages, and those in the 
 sample's pools, so that a log grows with what is new.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from benchflow.gateway.message import Exchange
-from benchflow.gateway.reading import plain
 from benchflow.gateway.records.exchanges import RecordedExchange
 from benchflow.report.exports.facts import without_none
 from benchflow.report.exports.inspect.messages import (
@@ -21,7 +18,7 @@ from benchflow.report.exports.inspect.messages import (
     tool_choice,
     tool_infos,
 )
-from benchflow.report.exports.record import Call, Prompt, TrialRecord
+from benchflow.report.exports.record import Call, Prompt, TrialRecord, request_object
 from benchflow.trajectories.trajectory import describe_failure, later
 
 LARGEST_CALL = 4_000_000
@@ -104,7 +101,7 @@ class Transcript:
         size = max(recorded.line["request"]["bytes"], response["bytes"] if response else 0)
         if size > LARGEST_CALL:
             return None, f"{size} bytes, more than {LARGEST_CALL}"
-        request = _read_object(recorded)
+        request = request_object(recorded)
         if request is None:
             return None, "the request's body is no JSON object"
         body = response["body"] if response else None
@@ -148,11 +145,3 @@ class Transcript:
                 "metadata": {"benchflow": {**own, "exchange": call.exchange}},
             }
         )
-
-
-def _read_object(recorded: RecordedExchange) -> dict[str, Any] | None:
-    try:
-        value: Mapping[str, Any] | Any = orjson.loads(plain(recorded.request).body)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

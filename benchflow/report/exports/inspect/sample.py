@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from benchflow.contracts import LimitHit, TokenBreakdown
 from benchflow.gateway.message import ToolUse
-from benchflow.report.exports.facts import row_facts, without_none
+from benchflow.report.exports.facts import row_facts, seconds_between, without_none
 from benchflow.report.exports.inspect.events import Transcript
 from benchflow.report.exports.inspect.messages import chat_messages, model_output, tool_call, usage
 from benchflow.report.exports.record import Call, Prompt, TrialRecord, Turn
@@ -46,7 +45,7 @@ def make_sample(record: TrialRecord, model: str) -> dict[str, Any]:
             "model_usage": model_usage(record, model),
             "started_at": row.started_at,
             "completed_at": row.completed_at,
-            "total_time": _seconds_between(row.started_at, row.completed_at),
+            "total_time": seconds_between(row.started_at, row.completed_at),
             "uuid": row.trial,
             "error": None if row.success is not None else make_error(row),
             "limit": _limit(row.limit) if row.completion_reason in ("timeout", "tool_limit") else None,
@@ -128,7 +127,3 @@ def _result(call: Call) -> dict[str, Any]:
 
 def _limit(limit: LimitHit | None) -> dict[str, Any] | None:
     return {"type": _LIMITS.get(limit.kind, "custom"), "limit": limit.allowed} if limit else None
-
-
-def _seconds_between(start: str, end: str) -> float:
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

@@ -1,7 +1,6 @@
 """Writes the job folder of each cell: a folder a trial, then the summary."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import orjson
 
 from benchflow.report.exports import atif
 from benchflow.report.exports.cells import CellRows, cells_of
+from benchflow.report.exports.facts import seconds_between
 from benchflow.report.exports.record import LeftOut, TrialRecord, read_records
 from benchflow.report.exports.upstream.rewards import make_rewards, reward_lines, verifier_text
 from benchflow.report.exports.upstream.rollout import make_config, make_result, make_timing, rollout_name
@@ -51,9 +51,9 @@ def _write_job(run: StoredRun, cell: CellRows, folder: Path) -> Iterator[Path | 
         yield from _write_session(record, lines, rollout)
         yield from _write_verdict(record.row, rewards, rollout)
         yield from _write_for_trainers(record, rewards, lines, rollout / "trainer")
-    elapsed = datetime.fromisoformat(cell.completed_at) - datetime.fromisoformat(cell.started_at)
+    elapsed_s = seconds_between(cell.started_at, cell.completed_at)
     folder.mkdir(parents=True, exist_ok=True)
-    yield _write_json(folder / "summary.json", make_summary(folder.name, cell, results, elapsed.total_seconds()))
+    yield _write_json(folder / "summary.json", make_summary(folder.name, cell, results, elapsed_s))
 
 
 def _write_session(record: TrialRecord, lines: Iterable[Any], folder: Path) -> Iterator[Path | LeftOut]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchflow.errors import ErrorCode
-from benchflow.report.exports.facts import prompt_tokens, row_facts
+from benchflow.report.exports.facts import prompt_tokens, row_facts, seconds_between
 from benchflow.report.exports.record import TrialRecord
 from benchflow.report.exports.upstream.trajectory import count_skills, summarize
 from benchflow.report.verdict import describe_limit
@@ -134,14 +134,7 @@ def make_timing(row: ProfileRow) -> dict[str, float]:
         "verifier": "score",
     }
     timing = {name: round(segments[ours] / 1000, 6) for name, ours in stages.items() if ours in segments}
-    return {**timing, "total": total_s(row)}
-
-
-def total_s(row: ProfileRow) -> float:
-    """Return the seconds from a trial's begin to its end."""
-    from datetime import datetime
-
-    return (datetime.fromisoformat(row.completed_at) - datetime.fromisoformat(row.started_at)).total_seconds()
+    return {**timing, "total": seconds_between(row.started_at, row.completed_at)}
 
 
 def make_config(row: ProfileRow) -> dict[str, Any]:

@@ -1,17 +1,14 @@
 """What upstream keeps of a session: `acp_trajectory.jsonl`, one merged event a line, and `llm_trajectory.jsonl`."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from benchflow.contracts import Event
 from benchflow.gateway.message import Headers
-from benchflow.gateway.reading import plain
 from benchflow.gateway.records.exchanges import RecordedExchange
 from benchflow.report.exports.facts import without_none
-from benchflow.report.exports.record import TrialRecord
+from benchflow.report.exports.record import TrialRecord, request_object
 from benchflow.trajectories.tools import ToolCall
 from benchflow.trajectories.trajectory import later
 
@@ -21,18 +18,21 @@ _SKILL_NAMES = {"skill", "invoke_skill", "activate_skill"}
 
 def acp_lines(record: TrialRecord) -> list[dict[str, Any]]:
     """Return the session's events as upstream has them: chunks joined, a call once, in its final state."""
-    waiting = sorted(record.calls, key=lambda call: call.began_ms)
+    waiting = deque(sorted(record.calls, key=lambda call: call.began_ms))
     lines: list[dict[str, Any]] = []
     for event in record.events:
         while waiting and waiting[0].began_ms <= event.mono_ms:
-            lines.append(_tool_line(waiting.pop(0)))
+            lines.append(_tool_line(waiting.popleft()))
         line = _text_line(event)
         if line is None:
             continue
         if lines and lines[-1]["type"] == line["type"] and line["type"] in _TEXTS:
-            lines[-1]["text"] += line["text"]
+            lines[-1]["text"].append(line["text"])
         else:
-            lines.append(line)
+            lines.append({**line, "text": [line["text"]]})
+    for line in lines:
+        if "text" in line:
+            line["text"] = "".join(line["text"])
     lines += [_tool_line(call) for call in waiting]
     return [*lines, *_timeout_line(record)]
 
@@ -103,7 +103,7 @@ def llm_lines(record: TrialRecord) -> Iterator[dict[str, Any] | str]:
         if line["status"] is None or response is None:
             yield f"exchange {recorded.id}: no response came ({line['end']}); a line of llm_trajectory.jsonl has one"
             continue
-        request = _object(recorded)
+        request = request_object(recorded)
         if request is None:
             yield f"exchange {recorded.id}: the body of its request is no JSON object"
             continue
@@ -139,11 +139,3 @@ def _headers(pairs: Headers) -> dict[str, str]:
     for name, value in pairs:
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
-
-
-def _object(recorded: RecordedExchange) -> dict[str, Any] | None:
-    try:
-        value = orjson.loads(plain(recorded.request).body)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
