@@ -103,7 +103,7 @@ class TryLogs:
         tokens: TokenBreakdown | None = TOKENS,
         asked: Mapping[str, Any] | None = None,
     ) -> str:
-        """One model exchange; a main one goes on with the conversation. Returns its id. `asked`: more of the request."""
+        """One model exchange; a main one goes on with the conversation. Returns its id. `asked` adds to the request."""
         seq, self._exchanges = self._exchanges, self._exchanges + 1
         turn = self._turns if role == "main" and status < 400 else None
         self._turns += turn is not None
