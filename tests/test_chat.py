@@ -19,7 +19,7 @@ from benchflow.clock import Clock
 from benchflow.contracts import CreateSessionParams, Limits, PromptResult, SessionHandle, SessionProvider
 from benchflow.errors import InputError
 from benchflow.gateway.gateway import Gateway
-from benchflow.gateway.message import RawRequest, RawResponse
+from benchflow.gateway.message import Chunks, RawRequest, RawResponse
 from benchflow.gateway.upstream import TrialContext
 from benchflow.gateway.upstreams.script import Script, ScriptedAnswer
 from benchflow.hosting.captured import CapturedProvider
@@ -54,11 +54,8 @@ class Raw(Script):
         self.body = json.dumps({"choices": [choice]}).encode()
 
     async def send(self, request: RawRequest, context: TrialContext) -> RawResponse:
-        async def chunks() -> AsyncIterator[bytes]:
-            yield self.body
-
         context.on_sent(request)
-        return RawResponse(status=200, headers=(("Content-Type", "application/json"),), chunks=chunks())
+        return RawResponse(status=200, headers=(("Content-Type", "application/json"),), chunks=Chunks([self.body]))
 
 
 class Hanging(Script):

@@ -49,6 +49,10 @@ app.command("shell")(shell.command)
 app.command("gateway")(gateway.command)
 app.command("doctor")(doctor.command)
 app.command("gc")(gc.command)
+for described in (*app.registered_commands, *agents.app.registered_commands, *scenarios.app.registered_commands):
+    # Typer would keep the line ends of the source, whatever the terminal's width.
+    paragraphs = (described.callback.__doc__ or "").split("\n\n") if described.callback else []
+    described.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs).strip()
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 BUDGETS = "Budgets of each trial (default: the scenario's)"
-"""Heading of the options."""
+IDLE = "What idle time is"
+"""Headings of the options. The second is apart for its width: both names of a switch stand beside each other."""
 
 
 class WrapUpWish(StrEnum):
@@ -44,7 +45,7 @@ IdleInTools = Annotated[
         "--idle-in-tools/--no-idle-in-tools",
         help="Whether time in which a tool call is open can be idle time. Default: it can.",
         show_default=False,
-        rich_help_panel=BUDGETS,
+        rich_help_panel=IDLE,
     ),
 ]
 Grace = Annotated[

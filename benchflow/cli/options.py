@@ -74,7 +74,7 @@ Faults = Annotated[
     str | None,
     typer.Option(
         metavar="FILE|KEY=VALUE,...",
-        help="Play faults on the upstream, as in 429=0.2,5xx=0.1,stall=0.05,cut=0.05,slow=0.1: shares of requests.",
+        help="Play faults on the upstream, as in 429=0.2,5xx=0.1,cut=0.05: shares of requests; or from a file.",
         rich_help_panel=UPSTREAM,
     ),
 ]

@@ -13,7 +13,7 @@ def command(
     scenarios: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SCENARIO]...",
+            metavar="SCENARIO",
             help="What both sides do. Default: three that are real work.",
             show_default=False,
         ),

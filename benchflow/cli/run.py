@@ -89,16 +89,20 @@ def command(
             "-n",
             "--repetitions",
             min=1,
+            metavar="N",
             help="How often each cell runs; with --until-ci, at least.",
             rich_help_panel=WHAT,
         ),
     ] = 1,
     until_ci: UntilCi = None,
     max_repetitions: MaxRepetitions = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="How many trials run at once.", rich_help_panel=WHAT)] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many trials run at once.", rich_help_panel=WHAT)
+    ] = 1,
     model: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="MODEL",
             help="A model: provider/model, or a name that --upstream URL knows; may be repeated. "
             "Default: the oracle plays.",
             rich_help_panel=MODEL,
@@ -192,10 +196,12 @@ def command(
     wrap_up_message: WrapUpMessage = None,
     max_cost: MaxCost = None,
     tag: Annotated[
-        list[str] | None, typer.Option(help="Only scenarios with this tag; may be repeated.", rich_help_panel=WHAT)
+        list[str] | None,
+        typer.Option(metavar="TAG", help="Only scenarios with this tag; may be repeated.", rich_help_panel=WHAT),
     ] = None,
     exclude: Annotated[
-        list[str] | None, typer.Option(help="Leave this scenario out; may be repeated.", rich_help_panel=WHAT)
+        list[str] | None,
+        typer.Option(metavar="SCENARIO", help="Leave this scenario out; may be repeated.", rich_help_panel=WHAT),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs are stored.", rich_help_panel=RESULT)] = Path(
         "runs"
