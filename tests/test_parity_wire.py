@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from parity_samples import AGENTS, ALONE, HEADERS, capture_of, captured, elsewhere, request_of
 
 from benchflow.gateway.neutral import RULES
-from benchflow.parity.capture import Capture, read_capture
+from benchflow.parity.capture import Capture
+from benchflow.parity.capture import capture_of as read_back
 from benchflow.parity.wire import DIVERGES, compare_wire
 
 in_every_dialect = pytest.mark.parametrize("dialect", AGENTS)
@@ -282,7 +283,7 @@ def test_what_the_gateway_changed_is_told() -> None:
 def test_capture_that_was_written_is_read_as_it_was() -> None:
     for dialect in AGENTS:
         capture = captured(dialect)
-        assert read_capture(capture.to_json(), "here") == capture
+        assert read_back(json.loads(capture.to_json()), "here") == capture
 
 
 WORDS = st.sampled_from(["/workspace", "/workspace/a.py", "2026-11-22", "x", "wrote 5 bytes", "(", "127.0.0.1:4141"])

@@ -144,15 +144,6 @@ class NotRun:
     reason: str
 
 
-def read_capture(content: bytes, place: str) -> Capture:
-    """Read what `to_json` wrote. Raises InputError, naming `place`."""
-    try:
-        value = orjson.loads(content)
-    except ValueError as exc:
-        raise InputError(f"{place}: is no capture ({exc}); make it anew") from exc
-    return capture_of(value, place)
-
-
 def capture_of(value: Any, place: str) -> Capture:
     """Make a capture of its JSON value. Raises InputError, naming `place`."""
     try:
