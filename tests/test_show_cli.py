@@ -52,6 +52,12 @@ def test_a_run_that_cannot_be_read_spoils_only_its_own_line(run: Path) -> None:
     assert "line 1 is no profile row" in listed[1]["error"]
 
 
+def test_a_run_in_which_nothing_has_begun_says_so(run: Path) -> None:
+    write_run(run.parent, run_id="20270101-000000-empty")
+
+    assert "none of its trials has begun" in benchflow("show", "last").stderr
+
+
 def test_a_live_run_is_running_and_a_dead_one_interrupted(run: Path) -> None:
     for name in ("20270101-000000-live", "20270101-000001-dead"):
         write_run(run.parent, run_id=name, unfinished=("open-0-abcdabcd",))

@@ -62,11 +62,13 @@ def command(
 def _show_run(stored: "StoredRun", as_json: bool) -> None:
     from benchflow.report.console import print_run, run_argument
     from benchflow.report.runs import print_open, run_value
-    from benchflow.report.terminal import open_console, print_json
+    from benchflow.report.terminal import open_console, print_json, say
 
     if as_json:
         print_json(run_value(stored))
         return
+    if not stored.keys:
+        say(f"{stored.id}: none of its trials has begun")
     console = open_console()
     argument = run_argument(stored.folder)
     print_run(console, stored.rows, argument)
