@@ -369,7 +369,7 @@ def test_what_analyzers_said_is_shown_in_a_line_each(tmp_path: Path) -> None:
     said = AnalysisResult(
         analyzer="strategy", findings=[], summary="direct: 0 rounds of change, run, change; \x1b[2Jgo"
     )
-    row = make_row(extensions={"strategy": said, "efficiency.error": "ValueError: no", "held_ms": 0.0})
+    row = make_row(extensions={"analyses": {"strategy": said}, "plugin_errors": {"efficiency": "ValueError: no"}})
 
     shown = printed(view(stored(tmp_path, row=row)), width=50)
 
