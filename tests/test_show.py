@@ -131,7 +131,7 @@ def test_an_unscored_trial_says_what_broke_it(tmp_path: Path) -> None:
 
 
 def test_an_earlier_try_is_shown_on_demand(tmp_path: Path) -> None:
-    run = stored(tmp_path)
+    run = stored(tmp_path, row=make_row(tries=2))
     second = try_folder(run.folder, KEY, 2)
     two_turns(second)
     write_json(try_folder(run.folder, KEY, 1) / "result.json", make_unscored())
