@@ -69,8 +69,8 @@ class Command(CheckModel):
 class Reward(CheckModel):
     """A bash line that says itself how much of its weight is earned, as verifiers of other systems do.
 
-    It runs like a command, and writes a number in [0, 1] to the file `$BENCHFLOW_REWARD`, or a JSON object with it as its
-    `reward`. 1 passes. Without such a number, whatever its exit code, there is no verdict.
+    It runs like a command, and writes a number in [0, 1] to the file `$BENCHFLOW_REWARD`, or a JSON object with it as
+    its `reward`. 1 passes. Without such a number, whatever its exit code, there is no verdict.
     """
 
     kind: Literal["reward"]

@@ -129,7 +129,8 @@ def adaptive(
 ) -> Tally:
     """Count how often repeating until sure misleads: at any look, by the interval that is printed, by a verdict."""
     rng, tally = np.random.default_rng(seed), Tally()
-    plans = {side: _plan(side, world.scenarios, most) for side in SIDES[: 1 + compared]}
+    sides = SIDES if compared else SIDES[:1]
+    plans = {side: _plan(side, world.scenarios, most) for side in sides}
     for _ in range(simulations):
         suite = world.draw(rng)
         truth = float(suite.rates["base"].mean())

@@ -1,5 +1,6 @@
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,8 @@ def test_an_unscored_trial_says_what_broke_it(tmp_path: Path) -> None:
 
 
 def test_an_earlier_try_is_shown_on_demand(tmp_path: Path) -> None:
-    run = stored(tmp_path, row=make_row(tries=2))
+    last = replace(FAILED, tries=2)
+    run = stored(tmp_path, row=last)
     second = try_folder(run.folder, KEY, 2)
     two_turns(second)
     write_json(try_folder(run.folder, KEY, 1) / "result.json", make_unscored())
@@ -140,7 +142,7 @@ def test_an_earlier_try_is_shown_on_demand(tmp_path: Path) -> None:
 
     assert (first.attempt, first.tries, first.row) == (1, (1, 2), make_unscored())
     assert "this is try 1; others, shown with --try: 2" in printed(first)
-    assert view(StoredRun(run.folder)).row == FAILED
+    assert view(StoredRun(run.folder)).row == last
 
 
 def test_calls_that_the_agent_hides_are_named(tmp_path: Path) -> None:

@@ -159,8 +159,7 @@ def relative_reduction_of_pairs(
 def _check(trials: Trials, side: str, bounds: Bounds | None) -> None:
     least, greatest = bounds or (-math.inf, math.inf)
     if all(
-        math.isfinite(sum(values))
-        and least <= min(values, default=least) <= max(values, default=least) <= greatest
+        math.isfinite(sum(values)) and least <= min(values, default=least) <= max(values, default=least) <= greatest
         for values in trials.values()
     ):
         return
