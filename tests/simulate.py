@@ -134,7 +134,7 @@ def adaptive(
     for _ in range(simulations):
         suite = world.draw(rng)
         truth = float(suite.rates["base"].mean())
-        rows = {side: suite.rows(rng, side, most) for side in plans}
+        rows = {side: suite.rows(rng, side, most) for side in sides}
         scored = [row for row in rows["base"] if row.success is not None]
         looks = [
             look([float(bool(row.success)) for row in scored if row.iteration < upto]) for upto in range(1, most + 1)
