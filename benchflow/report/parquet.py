@@ -19,7 +19,7 @@ def write_parquet(document: Document, stream: BinaryIO) -> None:
         import pyarrow
         import pyarrow.parquet
     except ImportError as exc:
-        raise InputError("--parquet: pyarrow is not installed; get it with: pip install 'benchflow[parquet]'") from exc
+        raise InputError("--parquet: pyarrow is not installed; get it with: pip install pyarrow") from exc
     columns = flat_columns(document.cells)
     schema = _schema(columns, pyarrow)
     with pyarrow.parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
