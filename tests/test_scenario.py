@@ -59,7 +59,10 @@ def test_several_prompts(tmp_path: Path) -> None:
     [
         ("tmeout_s = 3\n" + ONE_CHECK, "unknown key `tmeout_s`; did you mean `timeout_s`?"),
         ("[workspace]\nstup = ''\n" + ONE_CHECK, "workspace: unknown key `stup`; did you mean `setup`?"),
-        ("[limits]\nmax_turns = 3\n" + ONE_CHECK, "limits: unknown key `max_turns`; valid are timeout_s"),
+        (
+            "[limits]\nmax_turn = 3\n" + ONE_CHECK,
+            "limits: unknown key `max_turn`; did you mean `max_turns` or `max_tokens` or `grace_turns`?",
+        ),
         (check("file_exists", pth="x"), "checks[1]: unknown key `pth`; did you mean `path`?"),
         (
             check("file_exist", path="x"),

@@ -36,6 +36,10 @@ class Meter:
         """Return the budget of the time that is up, which may be the caller's and not the trial's."""
         return self._budgets.setdefault(TIME, Budget(kind=TIME, allowed=self._wall_s()))
 
+    def forget_time(self) -> None:
+        """There is no budget of time any more."""
+        self._budgets.pop(TIME, None)
+
     def began(self) -> None:
         """A prompt is about to be sent."""
         self._begun_s = self.now() if self._begun_s is None else self._begun_s

@@ -66,6 +66,13 @@ class TrialBudgets:
 
     # What is told
 
+    def began(self) -> None:
+        """A prompt is about to be sent. Time that was the caller's, for a prompt before it, is forgotten."""
+        if self.hit and self.hit.kind == TIME and self._limits.timeout_s is None:
+            self.hit, self.phase, self._kept = None, "open", anyio.Event()
+            self.meter.forget_time()
+        self.meter.began()
+
     def exchange_ended(self, exchange: Exchange) -> None:
         """An exchange is over."""
         self.meter.exchange_ended(exchange)

@@ -68,7 +68,8 @@ class Prompting:
     async def prompt(self, text: str, timeout_s: float | None) -> PromptResult:
         """Send a prompt and wait for its end, or for the end of a budget."""
         self._texts.clear()
-        self._budgets.meter.began()
+        self._budgets.began()
+        self._over = self._budgets.hit is not None
         begun = self._budgets.meter.now()
         try:
             outcome = await self._turn(text, timeout_s)
